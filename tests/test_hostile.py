@@ -27,7 +27,7 @@ from mcpspy.replay.script.growth import beside, take_in
 from mcpspy.replay.script.load import load, script_of
 from mcpspy.report.differences import to_json
 from mcpspy.tui.message import facts
-from mcpspy.tui.message.context import around
+from mcpspy.tui.message.facts import around
 from tests import NIGHTLY
 from tests.damage import hostile
 from tests.timelines import CAPTURES

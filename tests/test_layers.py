@@ -547,7 +547,7 @@ READING = {
     "contract.verify.launch": PROC,
     "contract.verify.probe": f"{PROC}; it runs in place of a server and imports nothing of the package",
     "cli.completion": OWN,
-    "sharing.page.assemble": OWN,
+    "sharing.page.sources": OWN,
     "cli.gates": "the stdout of a process that was started here",
     "cli.sql": MADE,
     "sharing.page.selection": MADE,

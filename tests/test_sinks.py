@@ -1,7 +1,7 @@
 """A-14: text reaches a screen only through the sinks that make it safe. docs/security-model.md names them.
 
 A command prints to `sys.stdout` and `sys.stderr`, which `cli/terminal.py` guards. The application draws through the
-barrier of `tui/barrier.py`, and its widgets must not interpret markup.
+barrier of `tui/app.py`, and its widgets must not interpret markup.
 """
 
 import ast

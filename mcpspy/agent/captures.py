@@ -15,16 +15,16 @@ import re
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from itertools import pairwise
 
-from mcpspy.agent.clean import Scrubber, safe
+from mcpspy.agent.answers import Scrubber, safe
 from mcpspy.browse.library import Library, ListedCapture
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.listing import first_files, runs
 from mcpspy.capture.records import Header
 from mcpspy.clients.agent import is_agent
 from mcpspy.errors import CaptureError, UsageError
+from mcpspy.text import series, suggestion
 
 PATIENCE = 1.2
 """Seconds for which a question may continue to read captures."""
@@ -129,8 +129,8 @@ class AgentCaptures:
         if len(found) == 1:
             return found[0]
         if found:
-            names = ", ".join(self.name(it) for it in found[:5])
-            raise UsageError(f"the id {safe(text, 60)!r} is not unique; it may be {names}")
+            names = [self.name(it) for it in found[:5]]
+            raise UsageError(f"the id {safe(text, 60)!r} is not unique; it may be {series(names, 'or')}")
         named = [it for it in self.entries if text in (self.server(it), os.path.basename(it.path), it.path)]
         if named:
             return max(named, key=lambda it: it.started)
@@ -140,12 +140,11 @@ class AgentCaptures:
         broken = next((why for name, why in self.refused.items() if text in name), "")
         if broken:
             return f"the capture {safe(text, 60)!r} cannot be read: {safe(broken, 200)}"
-        servers = {self.server(it): it for it in self.entries}
-        near = [] if _LIKE_ID.fullmatch(text) else get_close_matches(text, servers, n=1, cutoff=0.5)
-        entry = servers[near[0]] if near else max(self.entries, key=lambda it: it.started)
-        hint = "the nearest is" if near else "it may have been deleted; the newest is"
-        server = safe(self.server(entry), 60)
-        return f"there is no session {safe(text, 60)!r}; {hint} {self.name(entry)} (server {server!r})"
+        servers = [] if _LIKE_ID.fullmatch(text) else [safe(self.server(it), 60) for it in self.entries]
+        newest = max(self.entries, key=lambda it: it.started)
+        server = safe(self.server(newest), 60)
+        deleted = f"it may have been deleted; the newest is {self.name(newest)} (server {server!r})"
+        return f"there is no session {safe(text, 60)!r}; {suggestion(text, servers, deleted)}"
 
     def several(self, text: str) -> list[ListedCapture]:
         """Find captures: `all` (the newest first), the name of a run, or anything that `find` accepts."""
@@ -157,8 +156,7 @@ class AgentCaptures:
         wanted = text.strip()
         runs = {name: group for name, group in self.runs() if name}
         if wanted not in runs:
-            near = get_close_matches(wanted, runs, n=1)
-            hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(list(runs)[:5]) or 'none'}"
+            hint = suggestion(wanted, runs, f"there are {series(list(runs)[:5]) or 'none'}")
             raise UsageError(f"there is no run {safe(wanted, 60)!r}; {hint}")
         return runs[wanted]
 

@@ -19,12 +19,22 @@ from mcp.server.lowlevel import Server
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from mcpspy import __version__
-from mcpspy.agent.answers import Answer
+from mcpspy.agent.answers import Answer, safe
 from mcpspy.agent.captures import AgentCaptures
-from mcpspy.agent.catalogue import INSTRUCTIONS, TOOLS, AgentTool, answer, checked, tool_named
-from mcpspy.agent.clean import safe
-from mcpspy.agent.resources import PROMPTS, TEMPLATES, listed, prompt_text, read
-from mcpspy.agent.waiting import STEP, NextMatch
+from mcpspy.agent.catalogue import (
+    INSTRUCTIONS,
+    PROMPTS,
+    TEMPLATES,
+    TOOLS,
+    AgentTool,
+    answer,
+    checked,
+    listed,
+    prompt_text,
+    read,
+    tool_named,
+)
+from mcpspy.agent.rows import STEP, NextMatch
 from mcpspy.errors import McpspyError, UsageError
 from mcpspy.output_file import OutputClosed
 from mcpspy.report.differences import to_json

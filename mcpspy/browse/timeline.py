@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mcpspy.browse.columns import Columns
-from mcpspy.browse.control import SessionControl
 from mcpspy.browse.findings import SessionFindings
-from mcpspy.browse.gates import GatesInCapture, HeldFrame
+from mcpspy.browse.gates import GatesInCapture, HeldFrame, SessionControl
 from mcpspy.browse.refusals import GROUP, Refusals
 from mcpspy.capture.index import Index
 from mcpspy.capture.reader import Records, Window

@@ -17,8 +17,8 @@ from mcpspy.report import waivers
 from mcpspy.report.checked import Checked, ReportOptions
 from mcpspy.report.findings import PLACE_FORMATS
 from mcpspy.sharing.scrub import Scrub, ScrubOptions
-from mcpspy.sharing.scrub.categories import RULES
 from mcpspy.sharing.scrub.scrub import check
+from mcpspy.sharing.scrub.values import RULES
 from mcpspy.text import printable
 
 SMALL = 1 << 20

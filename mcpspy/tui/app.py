@@ -1,35 +1,128 @@
-"""The application: it shows the sessions list, or directly the timeline of one session."""
+"""The application: it shows the sessions list, or directly the timeline of one session; the help is shown on top.
+
+Each line that is drawn passes the last barrier on its way to the terminal (A-14). Views make captured text `printable`
+where they draw it. Text that a view or a widget of the library forgets is escaped there, so no line has a control
+sequence, hidden text or a link. Markup is another matter: it must not be interpreted, so every widget is made with
+`markup=False` (tests/test_sinks.py).
+"""
 
 import asyncio
 import gc
 import os
 import sys
 from collections.abc import Iterable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
+from rich.segment import Segment
 from textual import on, work
-from textual.app import SystemCommand
+from textual.app import ComposeResult, SystemCommand
 from textual.binding import BindingType
+from textual.color import Color
 from textual.driver import Driver
-from textual.filter import NoColor
-from textual.screen import Screen
+from textual.filter import LineFilter, NoColor
+from textual.screen import ModalScreen, Screen
+from textual.strip import Strip
+from textual.widgets import Static
 
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import CaptureError, McpspyError, UsageError
 from mcpspy.exporters import FORMATS
-from mcpspy.text import printable
-from mcpspy.tui.barrier import Barrier
-from mcpspy.tui.compare.sessions import FrameWanted
-from mcpspy.tui.model.actions import SCOPES
+from mcpspy.report.words import ARROWS, MARKS
+from mcpspy.text import escaped, printable
+from mcpspy.tui.compare import FrameWanted
+from mcpspy.tui.model.actions import SCOPES, Scope, by_title
+from mcpspy.tui.model.commands import ANYWHERE, PromptCommand
 from mcpspy.tui.model.exports import SHARE
-from mcpspy.tui.session.screen import SessionScreen
-from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE
+from mcpspy.tui.session import SessionScreen
 from mcpspy.tui.sessions import SessionsScreen
 from mcpspy.tui.textual_internals import failure, filter_first, filter_lines, print_no_traceback
-from mcpspy.tui.widgets.bindings import bindings
-from mcpspy.tui.widgets.help import HelpScreen
-from mcpspy.tui.widgets.rows import BREATH, Jump, Keyed
+from mcpspy.tui.views.table import COMMANDS, VIEW_SCOPE
+from mcpspy.tui.widgets.keys import bindings, keys_text
+from mcpspy.tui.widgets.rows import BREATH, Cell, Jump, Keyed, Rows
+
+
+class Barrier(LineFilter):
+    """A line filter that escapes unsafe characters, and removes links, from the segments of a line."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 (of the base class)
+        """Return the segments of a line, of the same total width."""
+        shown = [_safe(segment) for segment in segments]
+        if shown == segments:
+            return segments
+        return list(Strip(shown).adjust_cell_length(Segment.get_line_length(segments)))
+
+
+def _safe(segment: Segment) -> Segment:
+    text, style, _ = segment
+    if style and style.link:
+        style = style.update_link(None)
+    elif text.isascii() and text.isprintable():
+        return segment
+    return Segment(_one_line(text), style)
+
+
+@lru_cache(maxsize=2000)
+def _one_line(text: str) -> str:
+    return escaped(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+_KEYS = 18  # columns
+_SIGNS = (
+    (" ".join(ARROWS.values()), "sent by the client, by the server, by mcpspy itself"),
+    (" ".join(MARKS.values()), f"a finding: {', '.join(MARKS)}"),
+    ("┌ │ └", "connects the selected request or response with its partner"),
+    ("▄▄▄", "latency of a call: two blocks more for each power of ten, from 100 µs"),
+    ("*", "a marked frame or session"),
+)
+
+
+def lines_of(scopes: tuple[Scope, ...], commands: dict[str, PromptCommand]) -> list[list[Cell]]:
+    """Return the lines of the help: the keys by heading, the commands, and the meanings of signs."""
+    found: list[list[Cell]] = []
+    for title, actions in by_title(scopes).items():
+        found += [[(f" {title}", "help--title")], *(_line(keys_text(action), action.text) for action in actions), []]
+    found.append([(f" the command line, after : (in the list of sessions: {', '.join(ANYWHERE)})", "help--title")])
+    found += [_line(f"{name} {command.argument}", command.says) for name, command in commands.items()]
+    found += [[], [(" signs", "help--title")], *(_line(*sign) for sign in _SIGNS)]
+    return found
+
+
+def _line(key: str, says: str) -> list[Cell]:
+    return [(f"   {key:<{_KEYS}} ", "help--key"), (says, "")]
+
+
+class HelpRows(Rows):
+    """The list of lines."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"help--title", "help--key"}
+
+    def __init__(self, lines: list[list[Cell]]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def count(self) -> int:
+        """Return the number of lines."""
+        return len(self._lines)
+
+    def cells(self, place: int, width: int) -> list[Cell]:  # noqa: ARG002 (the lines are not adapted to the width)
+        """Return one line."""
+        return self._lines[place]
+
+
+class HelpScreen(ModalScreen[None]):
+    """The help, on top of the current screen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("help")
+
+    def __init__(self, scopes: tuple[Scope, ...], commands: dict[str, PromptCommand]) -> None:
+        super().__init__()
+        self._lines = lines_of(scopes, commands)
+
+    def compose(self) -> ComposeResult:
+        """Yield the title and the lines."""
+        yield Static("keys, commands and signs · Esc goes back", id="title", markup=False)
+        yield HelpRows(self._lines)
 
 
 class Spy(Keyed):

@@ -62,7 +62,7 @@ def test_what_does_not_exist_has_a_nearest(folder):
     with pytest.raises(UsageError, match="no sessions yet"):
         folder.captures.find("")
     name = folder.add()
-    with pytest.raises(UsageError, match=f"no session 'wether'; the nearest is {name}"):
+    with pytest.raises(UsageError, match="no session 'wether'; did you mean 'weather'"):
         folder.captures.find("wether")
     for text in ("zzzzzz", name[::-1] + "0"):  # similar ids are not related
         with pytest.raises(UsageError, match=f"may have been deleted; the newest is {name}"):

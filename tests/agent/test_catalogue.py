@@ -10,11 +10,22 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import mcpspy
-from mcpspy.agent.catalogue import BY_NAME, TOOLS, answer, checked, tool_named
-from mcpspy.agent.clean import Scrubber, size_of
-from mcpspy.agent.problems import find_problems
-from mcpspy.agent.resources import CAPTURE, PROMPTS, RULE, TEMPLATES, listed, prompt_text, read
-from mcpspy.agent.rulebook import explain_rule, told_findings
+from mcpspy.agent.answers import Scrubber, size_of
+from mcpspy.agent.catalogue import (
+    BY_NAME,
+    CAPTURE,
+    PROMPTS,
+    RULE,
+    TEMPLATES,
+    TOOLS,
+    answer,
+    checked,
+    listed,
+    prompt_text,
+    read,
+    tool_named,
+)
+from mcpspy.agent.problems import explain_rule, find_problems, told_findings
 from mcpspy.errors import UsageError
 from mcpspy.rules import FORMER, RULES, Finding
 from tests.each import each
@@ -51,7 +62,7 @@ def test_all_definitions_together_cost_little():
 @each(
     "tool, given, sentence",
     [
-        ("find_problems", {"sesion": "x"}, "has no argument 'sesion'; did you mean session"),
+        ("find_problems", {"sesion": "x"}, "has no argument 'sesion'; did you mean 'session'"),
         ("find_problems", {"xyz": 1}, "it takes session"),
         ("read_message", {}, "needs the argument address: such as 3d345f#17"),
         ("read_timeline", {"limit": "5"}, "limit of read_timeline must be a whole number, not '5'"),
@@ -74,7 +85,7 @@ def test_null_is_as_if_it_was_not_there():
 
 
 def test_an_unknown_tool_has_a_nearest():
-    with pytest.raises(UsageError, match="did you mean find_problems"):
+    with pytest.raises(UsageError, match="did you mean 'find_problems'"):
         tool_named("find_problem")
 
 

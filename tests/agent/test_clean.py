@@ -4,8 +4,20 @@ import json
 
 import pytest
 
-from mcpspy.agent.answers import address, cursor_at, facts, fitting, milliseconds, place_of, split_address
-from mcpspy.agent.clean import Scrubber, clipped, rest, safe, size_of
+from mcpspy.agent.answers import (
+    Scrubber,
+    address,
+    clipped,
+    cursor_at,
+    facts,
+    fitting,
+    milliseconds,
+    place_of,
+    rest,
+    safe,
+    size_of,
+    split_address,
+)
 from mcpspy.errors import UsageError
 from mcpspy.json_values import Number
 from mcpspy.timeline import Row

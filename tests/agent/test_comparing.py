@@ -2,10 +2,9 @@ import sys
 
 import pytest
 
-from mcpspy.agent import comparing
-from mcpspy.agent.answers import LARGEST
-from mcpspy.agent.clean import size_of
-from mcpspy.agent.comparing import compare
+from mcpspy.agent import sessions
+from mcpspy.agent.answers import LARGEST, size_of
+from mcpspy.agent.sessions import compare
 from mcpspy.errors import UsageError
 from tests.agent.conftest import EXAMPLE
 
@@ -57,7 +56,7 @@ def test_what_cannot_be_compared(folder, a, b, sentence):
 
 def test_a_large_session_is_refused(folder, monkeypatch):
     name = folder.add()
-    monkeypatch.setattr(comparing, "LARGEST_SESSION", 100)
+    monkeypatch.setattr(sessions, "LARGEST_SESSION", 100)
     with pytest.raises(UsageError, match="use 'mcpspy diff'"):
         compare(folder.captures, a=name, b=name)
 

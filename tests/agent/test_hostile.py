@@ -8,11 +8,10 @@ import re
 
 import pytest
 
-from mcpspy.agent import resources
-from mcpspy.agent.answers import LARGEST
+from mcpspy.agent import catalogue
+from mcpspy.agent.answers import LARGEST, size_of
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.catalogue import BY_NAME, answer
-from mcpspy.agent.clean import size_of
 from mcpspy.errors import UsageError
 
 TOKENS = {name: f"ghp_{name}{'a1B2' * 9}"[:40] for name in ("Client", "Server", "Tool", "Error", "Id", "Why", "File")}
@@ -126,9 +125,9 @@ def test_no_answer_has_a_secret_or_turns_text(ask):
 
 
 def test_no_resource_has_one(ask, folder):
-    for entry in resources.listed(folder.captures, None)[0][:2]:
+    for entry in catalogue.listed(folder.captures, None)[0][:2]:
         harmless([*entry])
-        harmless(json.loads(resources.read(folder.captures, entry.uri)[0]) if "capture" in entry.uri else None)
+        harmless(json.loads(catalogue.read(folder.captures, entry.uri)[0]) if "capture" in entry.uri else None)
 
 
 @pytest.mark.parametrize(
@@ -139,4 +138,4 @@ def test_no_name_leads_out_of_the_directory(ask, folder, wrong):
     for tool, argument in (("find_problems", "session"), ("read_message", "address"), ("explain_rule", "rule")):
         assert ask(tool, **{argument: wrong}) is None
     with pytest.raises(UsageError):
-        resources.read(folder.captures, f"mcpspy://capture/{wrong}x")
+        catalogue.read(folder.captures, f"mcpspy://capture/{wrong}x")

@@ -7,13 +7,10 @@ import sys
 import pytest
 
 import mcpspy
-from mcpspy.agent.answers import LARGEST
-from mcpspy.agent.clean import size_of
-from mcpspy.agent.problems import find_problems
+from mcpspy.agent.answers import LARGEST, size_of
+from mcpspy.agent.problems import explain_start, find_problems
 from mcpspy.agent.rows import read_message
-from mcpspy.agent.sessions import list_sessions
-from mcpspy.agent.start import explain_start
-from mcpspy.agent.usage import tool_usage
+from mcpspy.agent.sessions import list_sessions, tool_usage
 from tests import limits
 from tests.agent.conftest import EXAMPLE
 from tests.each import each

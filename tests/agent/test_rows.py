@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from mcpspy.agent.answers import LARGEST
-from mcpspy.agent.clean import size_of
+from mcpspy.agent.answers import LARGEST, size_of
 from mcpspy.agent.rows import read_message, read_timeline
 from mcpspy.errors import UsageError
 

@@ -70,7 +70,7 @@ def test_the_text_of_an_answer_is_its_structured_content(folder):
 @pytest.mark.parametrize(
     ("tool", "arguments", "sentence"),
     [
-        ("find_problems", {"session": "wether"}, "there is no session 'wether'; the nearest is"),
+        ("find_problems", {"session": "wether"}, "there is no session 'wether'; did you mean 'weather'"),
         ("read_timeline", {"filter": "stats:error"}, "column 1"),
         ("read_timeline", {"cursor": "x"}, "cursor"),
         ("read_message", {}, "needs the argument address"),
@@ -105,7 +105,7 @@ def test_what_does_not_exist_is_an_error_of_the_protocol(folder):
         return found
 
     told = talk(folder, conversation)
-    assert "did you mean find_problems?" in told[0]
+    assert "did you mean 'find_problems'?" in told[0]
     assert "there is no rule 'x'" in told[1]
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from mcpspy.agent.answers import LARGEST
-from mcpspy.agent.clean import size_of
+from mcpspy.agent.answers import LARGEST, size_of
 from mcpspy.agent.sessions import list_sessions
 from mcpspy.errors import UsageError
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mcpspy.agent.waiting import NextMatch
+from mcpspy.agent.rows import NextMatch
 from mcpspy.errors import UsageError
 from tests.transcript import CHANNELS, OPENS, finish, frames
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from mcpspy.browse.control import HOLD
+from mcpspy.browse.gates import HOLD
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import CaptureError, UsageError
 from tests.transcript import capture

@@ -12,7 +12,7 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.reader import Capture
 from mcpspy.contract.expectations import Expectations, NoErrors
 from mcpspy.report.checked import check
-from mcpspy.sharing.page.rows import page_row
+from mcpspy.sharing.page.contents import page_row
 from mcpspy.timeline import final_rows
 from tests.rules.examples import records
 from tests.rules.gate_sessions import TRANSPORTS, save

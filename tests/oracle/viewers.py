@@ -12,7 +12,7 @@ from mcpspy.errors import McpspyError
 from mcpspy.report.differences import to_json
 from mcpspy.timeline import Row
 from mcpspy.tui.message import facts
-from mcpspy.tui.message.context import around
+from mcpspy.tui.message.facts import around
 from tests.browse.test_timeline import grow
 
 ADDRESSES = 6

@@ -17,12 +17,10 @@ from textual.strip import Strip
 
 from mcpspy import tui
 from mcpspy.tui.app import Spy
-from mcpspy.tui.message.detail import Detail
-from mcpspy.tui.message.document import Document
-from mcpspy.tui.message.pane import Pane
-from mcpspy.tui.message.pretty import Piece
-from mcpspy.tui.session.views.timeline import TimelineRows
-from mcpspy.tui.session_rows import SessionRows
+from mcpspy.tui.message.detail import Detail, Pane
+from mcpspy.tui.message.document import Document, Piece
+from mcpspy.tui.sessions import SessionRows
+from mcpspy.tui.views.timeline import TimelineRows
 from tests.limits import LIMIT
 
 STYLES = os.path.join(os.path.dirname(tui.__file__), "app.tcss")

@@ -12,9 +12,9 @@ from textual.events import Paste
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.exporters import FORMATS
 from mcpspy.tui.app import KEYS, Spy, run
-from mcpspy.tui.message.context import around
 from mcpspy.tui.message.document import FORMS
-from mcpspy.tui.session.screen import SessionScreen
+from mcpspy.tui.message.facts import around
+from mcpspy.tui.session import SessionScreen
 from tests import NIGHTLY
 from tests.relay.harness import python
 from tests.relay.harness import until as wait_until

@@ -3,7 +3,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
-from mcpspy.tui.barrier import Barrier
+from mcpspy.tui.app import Barrier
 from tests.hostile_text import NASTY, unsafe
 
 BLACK = Color(0, 0, 0)

@@ -6,8 +6,8 @@ from unittest.mock import patch
 import pytest
 from textual.widgets import Input, Static
 
-from mcpspy.tui.barrier import Barrier
-from mcpspy.tui.session.views.table import VIEWS
+from mcpspy.tui.app import Barrier
+from mcpspy.tui.views.table import VIEWS
 from tests import NIGHTLY
 from tests.hostile_text import EVERY_MEMBER, NASTY, gentle, harsh, unsafe
 from tests.tui.gates.relay import CLIENT, ScriptedRelay

@@ -145,7 +145,7 @@ def test_rows_say_in_words_what_was_killed_or_imported(tmp_path, run):
 
 
 def test_the_longest_age_does_not_touch_the_sign(run, monkeypatch):
-    monkeypatch.setattr("mcpspy.tui.session_rows.age_text", lambda _: "59 min ago")
+    monkeypatch.setattr("mcpspy.tui.sessions.age_text", lambda _: "59 min ago")
 
     async def scenario(pilot):
         rows = sessions(pilot)

@@ -10,8 +10,8 @@ from textual.widgets import Input
 
 from mcpspy.conversation.counts import COUNTED
 from mcpspy.tui.model.commands import ANYWHERE
-from mcpspy.tui.session.views.table import COMMANDS
-from mcpspy.tui.session_rows import SessionRows
+from mcpspy.tui.sessions import SessionRows
+from mcpspy.tui.views.table import COMMANDS
 from tests.transcript import WALL, abandon, begin, capture, finish, record
 from tests.tui.screen import lines, on_screen, play, resize, sessions, shown, timeline, title, until
 
@@ -219,7 +219,7 @@ REFUSED = {
         if name not in ANYWHERE
     },
     "17": "goto works in a session only",
-    "theme nrod": "no theme 'nrod'; did you mean nord?",
+    "theme nrod": "no theme 'nrod'; did you mean 'nord'?",
     "x": "no command 'x'",
 }
 
@@ -332,7 +332,7 @@ def talking(writers):
 @pytest.fixture
 def fifty(tmp_path, monkeypatch):
     """Fifty live sessions that began three minutes ago, by name."""
-    monkeypatch.setattr("mcpspy.tui.session_rows.time.time", lambda: WALL / 1e9 + 180)
+    monkeypatch.setattr("mcpspy.tui.sessions.time.time", lambda: WALL / 1e9 + 180)
     writers = {f"server-{n:02}": begin(tmp_path / f"{n:02}.jsonl", name=f"server-{n:02}") for n in range(50)}
     for writer in writers.values():
         record(writer, "")

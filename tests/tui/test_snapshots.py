@@ -188,7 +188,7 @@ def held(tmp_path, monkeypatch):
             await compared(pilot, name, *texts)
 
         relay = ScriptedRelay(tmp_path / "a.jsonl", wall=WALL)
-        views = ("mcpspy.tui.session.views.timeline.time", "mcpspy.tui.gates.timeline.time")
+        views = ("mcpspy.tui.views.timeline.time", "mcpspy.tui.gates.time")
         with patch(views[0], clock), patch(views[1], clock):
             play(scenario, relay.path, size=SIZE)
 

@@ -2,9 +2,13 @@
 
 Everything is computed from the capture in the page, and from nothing else. So a page cannot show what was left out of
 that capture or replaced in it, and a user who imports the capture sees the same.
+
+The rows are those of `show --json`. The page has the whole capture, so a row contains no message and no frame; what
+cannot be taken from there is added.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,14 +18,34 @@ import orjson
 
 from mcpspy import __version__
 from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Header
+from mcpspy.conversation.brief import LONGEST
 from mcpspy.overview import Announced, Peer, ToolUse
 from mcpspy.problems.fold import Problems
 from mcpspy.report.problems import problem_fields
 from mcpspy.rules import RULES
-from mcpspy.sharing.page.rows import page_row
 from mcpspy.sharing.page.selection import LEFT_OUT
 from mcpspy.text import printable
-from mcpspy.timeline import Ending, Row, final_rows, wall_time
+from mcpspy.timeline import Ending, Row, final_rows, row_fields, text_json, wall_time
+
+_PLAIN = re.compile(r"0|-?[1-9]\d{0,14}")  # a number that every JSON parser keeps unchanged
+
+
+def page_row(row: Row, header: Header) -> dict[str, Any]:
+    """Return a row for orjson: the members of `docs/json.md` except `message`, `text` and `tail`, and three others.
+
+    `preview` is a short text to show beside the method. `text` is the text of a row without a frame. `token` is the
+    exact text of an id that is null or a number that JavaScript would write differently.
+    """
+    fields = row_fields(row, header)
+    if row.id and (row.id.kind == "null" or (row.id.kind == "number" and not _PLAIN.fullmatch(row.id.token))):
+        fields["token"] = row.id.token
+    if not row.raw:
+        fields["text"] = text_json(row.text or "")
+    elif preview := row.preview or row.text:
+        fields["preview"] = text_json(preview[:LONGEST])
+    return fields
+
 
 _DAMAGES = 20  # damaged lines that are listed
 

@@ -20,9 +20,9 @@ from mcpspy.errors import UsageError
 from mcpspy.filters import Filter
 from mcpspy.importers.shared_page import OPENING
 from mcpspy.recording.copy import write_copy
-from mcpspy.sharing.page.assemble import page
 from mcpspy.sharing.page.contents import Contents
 from mcpspy.sharing.page.selection import LINE_LEFT_OUT, selected, shown_filter, wanted_lines
+from mcpspy.sharing.page.sources import page
 from mcpspy.sharing.scrub import Scrub
 from mcpspy.text import size_text
 

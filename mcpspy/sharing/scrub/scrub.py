@@ -19,15 +19,10 @@ from mcpspy.capture.scan import FileLines
 from mcpspy.report.checked import Checked, Repeated
 from mcpspy.rules import Finding
 from mcpspy.secrets.tokens import has_escapes, in_frame
-from mcpspy.sharing.scrub.capture_lines import DAMAGED, LineScrub
-from mcpspy.sharing.scrub.categories import WITHHELD, Category
-from mcpspy.sharing.scrub.frames import FrameScrub
-from mcpspy.sharing.scrub.known_values import KnownValues
-from mcpspy.sharing.scrub.leftovers import Leftover, Leftovers, may_have_leftovers
+from mcpspy.sharing.scrub.lines import DAMAGED, FrameScrub, LineScrub, RecordScrub
 from mcpspy.sharing.scrub.messages import MessageScrub
-from mcpspy.sharing.scrub.options import ScrubOptions
-from mcpspy.sharing.scrub.record_fields import RecordScrub
-from mcpspy.sharing.scrub.texts import Texts, is_suspicious
+from mcpspy.sharing.scrub.texts import ScrubOptions, Texts, is_suspicious
+from mcpspy.sharing.scrub.values import WITHHELD, Category, KnownValues, Leftover, Leftovers, may_have_leftovers
 
 Read = Callable[[int], None]
 _SHORT_NAMES = re.compile(r'(?:[pP](?:ins?|at)|P(?:INS?|AT))\d*\\*"')

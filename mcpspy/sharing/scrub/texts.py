@@ -3,15 +3,24 @@
 `mcpspy.secrets` defines what is a secret, by its form and by the name beside it; here its places become known values.
 Then come e-mail addresses, home directories, what the user names, and finally all values that are known from elsewhere.
 In a sentence, a word after a secret name is a secret only if it looks like one.
+
+In a table the name of the secret stands in another line than its values: at the head of a column of CSV or Markdown, or
+of a table of TOML, or above the lines of a mapping of YAML. A value is a secret if it looks like one. Below the name of
+a password, any single word is one.
+
+A private key (PEM) in several lines may have something around each line: the prefix of a logger, quotes, colours
+(`KeyLines`). A key without it is found as a whole, by its form.
 """
 
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from urllib.parse import unquote
 
+from mcpspy.errors import UsageError
 from mcpspy.secrets.patterns import (
     FOREIGN_NAMES,
     FOREIGN_WORDS,
@@ -23,12 +32,141 @@ from mcpspy.secrets.patterns import (
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.secrets.text import redacted_fields, redacted_text
 from mcpspy.secrets.tokens import kind_of, may_hold_token, replaced
-from mcpspy.sharing.scrub.categories import EMAIL, HOME, LABEL, MATCH, SESSION, VALUE, Category, of_token
-from mcpspy.sharing.scrub.known_values import KnownValues, is_personal
-from mcpspy.sharing.scrub.looks import is_placeholder, looks_random, looks_secret, looks_secret_below
-from mcpspy.sharing.scrub.options import ScrubOptions
-from mcpspy.sharing.scrub.protocol_words import is_word_of
-from mcpspy.sharing.scrub.tables import redacted_tables
+from mcpspy.sharing.scrub.values import (
+    EMAIL,
+    HOME,
+    LABEL,
+    MATCH,
+    SESSION,
+    VALUE,
+    Category,
+    KnownValues,
+    is_personal,
+    is_placeholder,
+    is_word_of,
+    looks_random,
+    looks_secret,
+    looks_secret_below,
+    of_token,
+)
+
+_POINTER = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class ScrubOptions:
+    """What is replaced besides secrets, and what is not. Raises UsageError for an invalid pointer."""
+
+    only_secrets: bool = False
+    """Keep e-mail addresses, home directories and user names."""
+    replace: tuple[re.Pattern[str], ...] = ()
+    """Further patterns to replace."""
+    keep: tuple[str, ...] = ()
+    """JSON Pointers into messages; the values there stay."""
+
+    def __post_init__(self) -> None:
+        for pointer in self.keep:
+            if not _POINTER.fullmatch(pointer):
+                raise UsageError(f"--keep {pointer!r} is not a JSON Pointer; one is /params/arguments/path")
+
+
+_PASSWORD_COLUMN = re.compile(
+    rf"(?i)(?:passw(?:or)?d|pwd|passphrase|{'|'.join((*FOREIGN_NAMES, *FOREIGN_WORDS))})s?\d*$"
+)
+_TABLE_RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*")
+_TABLE = re.compile(r"\s{0,64}\[{1,2}(?P<name>[\w.\" -]{1,128})\]{1,2}\s*(?:#.*)?")
+_MAPPING = re.compile(r"(?P<indent> {0,64}(?:- )?)['\"]?(?P<name>[\w.-]{1,64})['\"]?:\s*(?:#.*)?")
+_ENTRY = re.compile(
+    r"(?P<before>(?P<indent>\s{0,64})(?:- )?(?:['\"]?(?P<name>[\w.-]{1,64})['\"]?\s{0,8}[:=]\s{0,8})?['\"]?)"
+    r"(?P<value>[^\s'\",#][^\s'\",]*)(?P<after>['\"]?,?\s*(?:#.*)?)"
+)
+_CSV_HEADING = re.compile(r"(?!\s*\d+\s*$)\s{0,8}[\"']?[\w.-]{1,40}[\"']?\s{0,8}")
+_MARKDOWN_HEADING = re.compile(r"\s*|(?!\s*\d+\s*$)\s*[\"'`*]{0,2}[\w.-]{1,40}(?: [\w.()-]{1,40}){0,2}[\"'`*]{0,2}\s*")
+"""The head of a column: of CSV, and of Markdown, where it may have several words or be empty."""
+_DESCRIPTIVE_ENTRIES = frozenset(
+    "type description title format in scheme ref example minlength maxlength length policy hash hashing algorithm"
+    " encryption encoding name label hint rule rules rounds rotation strength".split()
+)
+"""Entries that describe the secret, without punctuation: the value must look random."""
+_MOST_COLUMNS = 64  # columns
+_LONGEST_LINE = 4096  # characters of a line
+
+
+def redacted_tables(text: str, mark: Callable[[str], str]) -> str:
+    """Redact the values of tables in a text of several lines."""
+    if "\n" not in text:
+        return text
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines):
+        at = max(at + 1, _columns(lines, at, mark), _entries(lines, at, mark))
+    return "\n".join(lines)
+
+
+def _columns(lines: list[str], at: int, mark: Callable[[str], str]) -> int:
+    """Redact the rows below a line that is the head of a table with a secret column. Return where the table ends."""
+    head = lines[at]
+    separator = next((sign for sign in ("|", "\t", ";", ",") if sign in head), "") if len(head) < _LONGEST_LINE else ""
+    names = head.split(separator) if separator else []
+    if not names or len(names) > _MOST_COLUMNS:
+        return at
+    secret = [(n, name) for n, cell in enumerate(names) if is_secret_name(name := cell.strip().strip("\"'`* "))]
+    form = _MARKDOWN_HEADING if separator == "|" else _CSV_HEADING
+    if not secret or not all(form.fullmatch(name) for name in names):
+        return at
+    row = at + 1
+    if separator == "|":
+        if row >= len(lines) or not _TABLE_RULE.fullmatch(lines[row]):
+            return at
+        row += 1
+    while row < len(lines) and len(cells := lines[row].split(separator)) == len(names):
+        for n, name in secret:
+            cells[n] = _cell(name, cells[n], mark)
+        lines[row] = separator.join(cells)
+        row += 1
+    return row
+
+
+def _cell(name: str, cell: str, mark: Callable[[str], str]) -> str:
+    value = cell.strip().strip("\"'`")
+    return cell.replace(value, mark(value)) if is_secret_cell(name, value) else cell
+
+
+def _entries(lines: list[str], at: int, mark: Callable[[str], str]) -> int:
+    """Redact the entries below a line that begins a table or mapping with a secret name. Return where it ends."""
+    table, mapping = _TABLE.fullmatch(lines[at][:_LONGEST_LINE]), _MAPPING.fullmatch(lines[at][:_LONGEST_LINE])
+    found = table or mapping
+    if found is None or not is_secret_name(name := found["name"].rpartition(".")[2].strip('" ')):
+        return at
+    row = at + 1
+    while row < len(lines):
+        line = lines[row]
+        entry = _ENTRY.fullmatch(line) if len(line) < _LONGEST_LINE else None
+        if table and line.lstrip().startswith("["):
+            break
+        if mapping and line.strip() and len(line) - len(line.lstrip()) <= len(mapping["indent"]):
+            break
+        if entry and _is_secret_entry(name, entry["name"] or "", entry["value"]):
+            lines[row] = entry["before"] + mark(entry["value"]) + entry["after"]
+        row += 1
+    return row
+
+
+def _is_secret_entry(table: str, name: str, value: str) -> bool:
+    if name.lower().replace("_", "").replace("-", "") in _DESCRIPTIVE_ENTRIES:
+        return looks_random(value) and not is_placeholder(value)
+    return is_secret_cell(table, value)
+
+
+def is_secret_cell(name: str, value: str) -> bool:
+    """Return whether a value is a secret in a column, or a table, with the name of a secret."""
+    if name.lower() == "token":  # a word of a language, or a symbol, as well
+        return looks_random(value) and not is_placeholder(value)
+    if looks_secret_below(name, value):
+        return True
+    word = _PASSWORD_COLUMN.search(name) is not None and len(value) > 1 and not re.search(r"[\s(){}<>\[\]]", value)
+    return word and not is_placeholder(value) and not value.isdecimal() and "redacted" not in value
+
 
 Found = Callable[[Category, str], None]
 """Called for each replaced place, with its category and label."""
@@ -362,3 +500,51 @@ _SHORTEST = 9  # characters of a text without a suspicious word that may contain
 
 def _unwrapped(text: str) -> str:
     return _WRAPPED.sub(r"\1", text) if "«redacted:\ufdd0" in text else text
+
+
+_PEM_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|\W){0,16}$")
+_PEM_BODY = re.compile(r"[\w+/=:,. -]{0,200}\s*")
+_PEM_RUN = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}|[A-Za-z0-9+/]{2,}={1,2}(?![\w=])")
+_PEM_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}-----")
+_PEM = Category("scrub/secret", "private key (PEM)", "redacted-private-key-line-")
+_PEM_LINES = 200
+
+
+class KeyLines:
+    """The lines of one text or channel; some of them may belong to a key."""
+
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+        self._left = 0  # lines that the key may still have
+
+    @property
+    def busy(self) -> bool:
+        """Whether the next line may belong to a key."""
+        return self._left > 0
+
+    def line(self, text: str) -> str | None:
+        """Return a scrubbed line of a key; None for another line, also one between those of a key."""
+        if text.lstrip().startswith(("{", "[{")):
+            return None
+        plain = _COLOUR.sub("", text)
+        if not self._left:
+            self._left = _PEM_LINES if _PEM_BEGINS.search(plain) else 0
+            return None
+        self._left = 0 if _PEM_ENDS.search(plain) else self._left - 1
+        if not self._left:
+            return None
+        if _PEM_BODY.fullmatch(plain):
+            body = plain.strip()
+            return text if is_placeholder(body) else plain.replace(body, self._texts.label(_PEM, body))
+        if not _PEM_RUN.search(plain):
+            return None
+        clean = _PEM_RUN.sub(lambda it: self._texts.label(_PEM, it[0]), plain)
+        return self._texts.text(clean)  # what is around the key may hold other secrets
+
+
+def without_keys(text: str, texts: Texts) -> str:
+    """Return a scrubbed text of several lines without the keys that have no form as a whole."""
+    if "PRIVATE KEY" not in text or "\n" not in text:
+        return text
+    key = KeyLines(texts)
+    return "\n".join(line if (new := key.line(line)) is None else new for line in text.split("\n"))

@@ -1,31 +1,288 @@
-"""The content of a pane, by screen row: facts about one message, then the message.
+"""The content of a pane, by screen row: facts about one message, then the message as a tree, as raw text or as bytes.
 
 A line that is wider than the pane takes several rows; folded lines take none. For each row, two integers identify its
 line and the part of the line. They are computed lazily; the text of a row is made when it is drawn. When a line is
 folded or unfolded, the rows from that line on are computed again. This module has no screen: it gets a width and
 returns pieces of marked text.
+
+The original JSON text is split into tokens, not decoded and encoded again: 1.10 stays 1.10, a duplicate key stays
+duplicate, and text that is not JSON is shown unchanged. Captured text is untrusted, so every returned piece has been
+passed through `printable`. The starts of lines are computed lazily, and the text of a line when it is drawn, because
+most lines of a large message are never looked at.
+
+In a tree, each line has its path in the message. A line is stored as a few integers, in columns: its position in the
+text, its depth, and the line that opens its object or array. Lines are made only as far as they are needed. The path
+and the JSON Pointer of a line are computed on request, from the lines around it. Folds apply to all messages of one
+method: if you fold `_meta` in one call, it is folded in the next call too.
 """
 
+import json
+import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from mcpspy.json_values import pointer
+from mcpspy.json_values import Path, pointer
 from mcpspy.report.words import FOLDS
-from mcpspy.tui.message.hexdump import HexDump
-from mcpspy.tui.message.pretty import Piece, text_pieces
-from mcpspy.tui.message.tree import ALL, Folds, Tree
+from mcpspy.text import plural, printable
+
+Piece = tuple[str, str]
+"""A text and its kind: key, string, number, literal, punctuation, plain, label, warning, …"""
+
+_CLIP = 4000  # maximum characters of one string or line; more is of no use on a screen
+# An unterminated string extends to the end of the text, because the text of a large frame is truncated.
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\],:]|[^\s{}\[\],:"]+|\s+', re.DOTALL)
+_NUMBER = re.compile(r"-?\d")
+
+
+class Span(NamedTuple):
+    """One line of JSON: its beginning and end in the text."""
+
+    start: int
+    end: int
+    depth: int
+    """The number of objects and arrays around it; below 0 after more closing than opening brackets."""
+    opens: bool
+    """Whether its last token opens an object or array whose members follow."""
+    closes: bool
+    """Whether its first token closes an object or array."""
+
+
+def spans(text: str) -> Iterator[Span]:
+    """Yield the lines of JSON text, one member or element per line; an empty object or array stays on its line."""
+    level = depth = start = end = 0
+    opened = closes = False
+    for match in _TOKEN.finditer(text):
+        mark = text[match.start()]
+        if mark.isspace():
+            continue
+        closing = mark in "]}"
+        level -= closing
+        if closing != opened:
+            yield Span(start, end, depth, opened, closes)
+            start, depth, closes = match.start(), level, closing
+        elif start == end:
+            start = match.start()
+        end = match.end()
+        opened = mark in "[{"
+        level += opened
+        if mark == ",":
+            yield Span(start, end, depth, False, closes)
+            start, depth, closes = end, level, False
+    yield Span(start, end, depth, opened, closes)
+
+
+def json_pieces(text: str) -> list[Piece]:
+    """Return the marked text of one line of JSON."""
+    words = [match[0] for match in _TOKEN.finditer(text) if not match[0].isspace()]
+    return [_piece(word, following) for word, following in zip_longest(words, words[1:])]
+
+
+def text_pieces(line: str) -> list[Piece]:
+    """Return the marked text of one line of any text."""
+    return [(_clip(line), "plain")]
+
+
+def _piece(word: str, following: str | None) -> Piece:
+    if word == ":":
+        return ": ", "punctuation"
+    if len(word) == 1 and word in "[]{},":
+        return word, "punctuation"
+    if word.startswith('"'):
+        return _clip(word), "key" if following == ":" else "string"
+    return _clip(word), "number" if _NUMBER.match(word) else "literal"
+
+
+def _clip(text: str) -> str:
+    lost = len(text) - _CLIP
+    return printable(text, _CLIP) if lost <= 0 else f"{printable(text[:_CLIP], _CLIP)} (+{lost:,} characters)"
+
+
+_HEX_PER_LINE = ((16, 77), (8, 44))  # bytes per line, and the columns that this needs
+_FEWEST_HEX = 4
+
+
+class HexDump:
+    """The lines of a dump in a pane of `width` columns."""
+
+    def __init__(self, raw: bytes, width: int) -> None:
+        self._raw = raw
+        self._per = next((per for per, columns in _HEX_PER_LINE if width >= columns), _FEWEST_HEX)
+
+    def __len__(self) -> int:
+        """The number of lines."""
+        return (len(self._raw) + self._per - 1) // self._per
+
+    def pieces(self, line: int) -> list[Piece]:
+        """Return offset, digits and characters of a line; bytes that are not printable ASCII are shown as dots."""
+        start = line * self._per
+        part = self._raw[start : start + self._per]
+        digits = f"{part[:8].hex(' ')}  {part[8:].hex(' ')}".rstrip() if self._per > 8 else part.hex(" ")
+        width = 3 * self._per + (self._per > 8)
+        seen = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in part)
+        return [(f"{self.offset(line):08x}  ", "label"), (digits.ljust(width), "number"), (f" {seen}", "string")]
+
+    def offset(self, line: int) -> int:
+        """Return the offset of the first byte of a line."""
+        return line * self._per
+
+
+ALL = 1 << 30
+"""A number of levels that is larger than in any message."""
+
+_DEEPEST_INDENT = 40  # maximum levels of indentation
+_MEMBER_NAME = re.compile(r'\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:', re.DOTALL)
+_NO_LINE = -1
+
+
+class Folds:
+    """The folded values in the messages of one method."""
+
+    def __init__(self) -> None:
+        self.levels: int | None = None
+        """The number of unfolded levels; None until the user sets it."""
+        self._said: dict[Path, bool] = {}
+
+    def folded(self, tree: "Tree", line: int, levels: int) -> bool:
+        """Return whether a line is folded; `levels` is the number of unfolded levels if the user has set none."""
+        said = self._said.get(tree.path(line)) if self._said else None
+        if said is not None:
+            return said
+        return tree.depths[line] >= (levels if self.levels is None else self.levels)
+
+    def say(self, path: Path, *, folded: bool) -> None:
+        """Fold or unfold the value at a path."""
+        self._said[path] = folded
+
+    def say_all(self, levels: int) -> None:
+        """Unfold this many levels, and forget what was folded or unfolded one by one."""
+        self.levels = levels
+        self._said.clear()
+
+
+class Tree:
+    """The lines of JSON text, counted from 0; call `grow` until there are no more."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.depths = array("i")
+        self.ends_at: dict[int, int] = {}
+        """Line that opens an object or array -> line that closes it, once that is made."""
+        self._spans = spans(text)
+        self._starts, self._ends = array("I"), array("I")
+        self._heads = array("i")  # the line in which its value begins: itself, or for a closing line the opening one
+        self._parents = array("i")  # the line that opens its object or array
+        self._places = array("I")  # its index in that object or array
+        self._members: dict[int, int] = {}  # opening line -> number of its members so far
+        self._open: list[int] = []
+
+    def __len__(self) -> int:
+        """The number of lines so far."""
+        return len(self._starts)
+
+    def grow(self, lines: int) -> bool:
+        """Make up to `lines` more lines. Returns whether there were any."""
+        before = len(self)
+        for start, end, depth, opens, closes in islice(self._spans, lines):
+            line = len(self._starts)
+            head = line
+            if closes and self._open:
+                head = self._open.pop()
+                self.ends_at[head] = line
+            parent = self._open[-1] if self._open else _NO_LINE
+            place = self._members.get(parent, 0)
+            if head == line and start < end and parent != _NO_LINE:
+                self._members[parent] = place + 1
+            self._starts.append(start)
+            self._ends.append(end)
+            self.depths.append(depth)
+            self._heads.append(head)
+            self._parents.append(parent)
+            self._places.append(place)
+            if opens:
+                self._open.append(line)
+                self._members[line] = 0
+        return len(self) > before
+
+    def opens(self, line: int) -> bool:
+        """Return whether a line opens an object or array whose members follow."""
+        return line in self._members
+
+    def head(self, line: int) -> int:
+        """Return the line in which the value of a line begins."""
+        return self._heads[line]
+
+    def parent(self, line: int) -> int | None:
+        """Return the line that opens the object or array around the value on a line; None if there is none."""
+        parent = self._parents[self._heads[line]]
+        return None if parent == _NO_LINE else parent
+
+    def path(self, line: int) -> Path:
+        """Return the path of the value on a line."""
+        steps: list[str | int] = []
+        line = self._heads[line]
+        while self._parents[line] != _NO_LINE:
+            steps.append(self._step(line))
+            line = self._parents[line]
+        return tuple(reversed(steps))
+
+    def value(self, line: int) -> str:
+        """Return the original text of the value that a line belongs to, without its name."""
+        head = self._heads[line]
+        end = self._ends[head]
+        if self.opens(head):
+            end = self._ends[self.ends_at[head]] if head in self.ends_at else len(self.text)
+        name = _MEMBER_NAME.match(self.text, self._starts[head], end) if self._parents[head] != _NO_LINE else None
+        return self.text[name.end() if name else self._starts[head] : end].strip().removesuffix(",")
+
+    def width(self, line: int) -> int | None:
+        """Return the maximum columns of a line, if they are known without making its pieces."""
+        start, end = self._starts[line], self._ends[line]
+        if end - start > 200:  # it will be wrapped
+            return None
+        text = self.text[start:end]
+        told = text.isascii() and text.isprintable()
+        return _indent(self.depths[line]) + len(text) + text.count(":") if told else None
+
+    def pieces(self, line: int, *, folded: bool) -> list[Piece]:
+        """Return the text of a line; for a folded line also the number of hidden members."""
+        indent = " " * _indent(self.depths[line])
+        opens = self.opens(line)
+        if opens and indent:
+            indent = f"{indent[:-2]}{FOLDS[folded]} "
+        found = [(indent, "fold"), *json_pieces(self.text[self._starts[line] : self._ends[line]])]
+        if opens and folded:
+            bracket = "}" if self.text[self._ends[line] - 1] == "{" else "]"
+            hidden = plural(self._members[line], "member" if bracket == "}" else "element")
+            found += [("…", "fold"), (bracket, "punctuation"), (f" {hidden}", "label")]
+        return found
+
+    def _step(self, line: int) -> str | int:
+        """Return the name of a member or the index of an element."""
+        name = _MEMBER_NAME.match(self.text, self._starts[line], self._ends[line])
+        if name is None or self.text[self._ends[self._parents[line]] - 1] != "{":
+            return self._places[line]
+        try:
+            return str(json.loads(name[1], strict=False))
+        except ValueError:
+            return name[1]
+
+
+def _indent(depth: int) -> int:
+    return 2 * max(0, min(depth, _DEEPEST_INDENT))
+
 
 FORMS = ("tree", "raw", "hex")
 """The forms in which the message itself can be shown."""
 
-_SMALL = 4096  # maximum bytes of a message that is shown fully unfolded
-_LEVELS = 4  # levels of a larger message that are unfolded
-_STEP = 10  # lines skipped at once
-_MADE = 300  # maximum lines whose pieces are cached
+_UNFOLDED_SIZE = 4096  # maximum bytes of a message that is shown fully unfolded
+_UNFOLDED_LEVELS = 4  # levels of a larger message that are unfolded
+_SKIPPED = 10  # lines skipped at once
+_CACHED = 300  # maximum lines whose pieces are cached
 
 
 class SummaryLine(NamedTuple):
@@ -77,7 +334,7 @@ class Document:
         self.body = body
         self.entries = entries
         self._sections = sections
-        self._levels = ALL if size <= _SMALL else _LEVELS
+        self._levels = ALL if size <= _UNFOLDED_SIZE else _UNFOLDED_LEVELS
         self._made: dict[int, tuple[list[Piece], list[int]]] = {}
         self.restart(0)
 
@@ -198,7 +455,7 @@ class Document:
         """Skip some lines of the folded value that begins on line `at` of the tree. Returns whether it goes on."""
         assert isinstance(self.body, Tree)
         end = self.body.ends_at.get(at)
-        if end is None and self.body.grow(_STEP):
+        if end is None and self.body.grow(_SKIPPED):
             return True
         self._next = len(self.entries) + (len(self.body) if end is None else end + 1)
         self._gap = None
@@ -217,7 +474,7 @@ class Document:
         """Return the pieces of a line, and the columns at which it is cut, including its two ends."""
         known = self._made.get(line)
         if known is None:
-            if len(self._made) >= _MADE:
+            if len(self._made) >= _CACHED:
                 self._made.clear()
             made = self._make(line)
             known = self._made[line] = made, _cuts("".join(text for text, _ in made), self.width)

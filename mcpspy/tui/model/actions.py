@@ -2,7 +2,7 @@
 
 The bindings of the widgets, the line of keys, the help, the command palette and docs/tui.md are made from this table. A
 scope is a class of widgets or screens that handles keys: its action `move(-1)` calls its method `action_move`. Only the
-keys of the views are elsewhere: `mcpspy.tui.session.views.table` has the key of each view beside the view.
+keys of the views are elsewhere: `mcpspy.tui.views.table` has the key of each view beside the view.
 """
 
 from typing import NamedTuple

@@ -1,10 +1,17 @@
-"""The commands of the command line `:`, and the history of typed text; without a screen or a session."""
+"""The commands of the command line `:`, the row that a typed frame number means, and the history of typed text.
 
-from difflib import get_close_matches
+The module has no screen. A row shows the number of its frame in the frame's own session. So in a merge, a typed number
+refers to the session of the selected row.
+"""
+
+from bisect import bisect_left
 from typing import NamedTuple
 
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError
 from mcpspy.exporters import FORMATS
+from mcpspy.text import printable, series, suggestion
+from mcpspy.tui.model.merged import Merged
 
 
 class PromptCommand(NamedTuple):
@@ -49,7 +56,7 @@ def parse(text: str, commands: dict[str, PromptCommand]) -> tuple[str, str]:
     if not fits:
         raise UsageError(f"no command {word!r}; {nearest(word, list(commands))}")
     if len(fits) > 1:
-        raise UsageError(f"{word!r} may be {' or '.join(fits)}")
+        raise UsageError(f"{word!r} may be {series(fits, 'or')}")
     if argument and not commands[fits[0]].argument:
         raise UsageError(f"{fits[0]} takes no argument")
     return fits[0], argument
@@ -57,8 +64,7 @@ def parse(text: str, commands: dict[str, PromptCommand]) -> tuple[str, str]:
 
 def nearest(word: str, names: list[str]) -> str:
     """Return the end of an error message about an unknown name: the nearest name, or all names."""
-    near = get_close_matches(word.lower(), names, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    return suggestion(word, names, f"there are {series(names)}")
 
 
 class History:
@@ -90,3 +96,36 @@ class History:
             return text if at_end else self._draft
         self._at += 1
         return self._typed[self._at]
+
+
+_DIGITS = 9  # maximum digits of a frame number
+
+
+class Destination(NamedTuple):
+    """The row to go to."""
+
+    n: int
+    """Its line number in the session or merge that is shown."""
+    says: str
+    """A message for the user; empty if there is none."""
+
+
+def destination(session: OpenCapture | Merged, selected: int, number: str) -> Destination:
+    """Return the row of the frame with that number, or the next row; `selected` is the line of the selected row.
+
+    Raises UsageError if `number` is not a number, or if there is no such row yet.
+    """
+    digits = number.removeprefix("#")
+    if not digits.isdecimal() or len(digits) > _DIGITS:
+        raise UsageError("goto needs the number of a frame, such as 17")
+    if not session.index.rows:
+        raise UsageError("there are no rows yet")
+    own, _ = session.of(session.index.row_of(selected) or 0)
+    n, rows = int(digits), own.index.rows
+    there = own.index.row_of(n) if n <= own.index.lines else None
+    line = rows[min(bisect_left(rows, n), len(rows) - 1)] if there is None else n
+    shown = session.number(own, line) if isinstance(session, Merged) else line
+    if not shown:
+        raise UsageError(f"#{line} is not in the timeline yet")
+    says = f"#{n} is not a row of {printable(own.header.name, 40)}; #{line} is next to it" if there is None else ""
+    return Destination(shown, says)

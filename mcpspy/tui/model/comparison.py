@@ -1,19 +1,27 @@
-"""Two values side by side as an outline; equal parts are folded.
+"""Two values side by side as an outline, with equal parts folded, and the changes between two sessions.
 
 A pairing is two values that correspond. Its parts come from `mcpspy.replay.compare.values.step`, so the differences
 here are exactly those that `mcpspy diff` reports. Equal parts are made only when they are unfolded. If a text of
-several lines has changed, its lines are shown as parts, but the whole text counts as one difference.
+several lines has changed, its lines are shown as parts, but the whole text counts as one difference. The changes of two
+sessions are the report of `mcpspy diff`, as entries with the frames and messages of both.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
 from mcpspy.json_values import Path, pointer
 from mcpspy.replay.compare.align import by_order
+from mcpspy.replay.compare.offers import surface
+from mcpspy.replay.compare.sessions import FINE
 from mcpspy.replay.compare.values import ABSENT, Difference, excerpt, step
 from mcpspy.replay.compare.volatile import looks_volatile
+from mcpspy.replay.script.turns import Script
+from mcpspy.report.changes import Changes, change_title, examine, latency_text
+from mcpspy.report.differences import outcome_text, outcomes_text, totals
+from mcpspy.report.words import CHANGES, SLOWER
+from mcpspy.text import plural
 from mcpspy.timeline import Row
 
 State = Literal["same", "parts", "changed", "missing", "extra", "volatile", "passed"]
@@ -235,3 +243,54 @@ class ComparisonOutline:
 
 def _key(pairing: Pairing, run: tuple[Pairing, ...] = ()) -> tuple[str, int]:
     return "run" if run else "one", id(pairing)
+
+
+class ChangeEntry(NamedTuple):
+    """One change between two sessions."""
+
+    sign: str
+    """`+`: only in the second; `-`: only in the first; `~`: changed; `·`: a difference in time."""
+    text: str
+    """Printable text."""
+    differences: tuple[Difference, ...] = ()
+    lines: tuple[int | None, int | None] = (None, None)
+    """Its line number in each capture."""
+    values: tuple[Any, Any] = (ABSENT, ABSENT)
+    """The whole value in each capture."""
+
+
+def change_entries(old: Script, new: Script) -> tuple[str, list[ChangeEntry]]:
+    """Return a line of totals, and all changes: offers, responses, and calls that are much slower or faster."""
+    report = examine(old, new, [])
+    found = [*_offers(report, old, new), *_answers(report, old, new)]
+    found += [ChangeEntry(SLOWER, latency_text(it)) for it in report.latencies if it.notable]
+    offered = plural(len(report.changes) + bool(report.told), "change")
+    return f"{offered} in listings · answers: {outcomes_text(totals(report.compared)) or 'none'}", found
+
+
+def _offers(report: Changes, old: Script, new: Script) -> Iterator[ChangeEntry]:
+    before, now = surface(old), surface(new)
+    if report.told:
+        lines, values = (before.told_in, now.told_in), ({"result": before.told}, {"result": now.told})
+        yield ChangeEntry(CHANGES["changed"], "the description of the server", tuple(report.told), lines, values)
+    for change in report.changes:
+        sides = [(it.listings[change.kind].get(change.name, ABSENT), it.listed_in[change.kind]) for it in (before, now)]
+        (first, there), (second, here) = sides
+        lines = there.get(change.name), here.get(change.name)
+        differences = change.differences or (Difference((), first, second),)
+        yield ChangeEntry(CHANGES[change.change], change_title(change), differences, lines, (first, second))
+
+
+def _answers(report: Changes, old: Script, new: Script) -> Iterator[ChangeEntry]:
+    sides = [{turn.cause.n: turn.response for turn in it.turns} for it in (old, new)]
+    said = [{it.n: it for it in script.messages} for script in (old, new)]
+    for it in report.compared:
+        if it.outcome in FINE:
+            continue
+        messages = []
+        for n, answers, by_line in zip((it.request, it.observed), sides, said, strict=True):
+            messages.append(answers.get(n) or by_line.get(n) if n is not None else None)
+        first, second = messages
+        values = tuple(bare(message.body.value) if message else ABSENT for message in messages)
+        lines = first.n if first else None, second.n if second else None
+        yield ChangeEntry(CHANGES[it.outcome], outcome_text(it), it.differences, lines, (values[0], values[1]))

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from mcpspy.browse.control import SetGate
-from mcpspy.browse.gates import action_text, when_text
+from mcpspy.browse.gates import SetGate, action_text, when_text
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model.merged import Merged
 

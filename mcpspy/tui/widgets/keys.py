@@ -1,4 +1,4 @@
-"""The line of keys: the keys that work at the current focus.
+"""Textual bindings made from the table of actions, and the line of keys: those that work at the current focus.
 
 Textual's own footer makes a widget for each key whenever the focus moves. This takes 60 ms, in which keys are not
 processed.
@@ -8,10 +8,29 @@ from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
 from textual.app import App
+from textual.binding import Binding, BindingType
 from textual.events import Click
+from textual.keys import format_key
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
+
+from mcpspy.tui.model.actions import SCOPES, Action
+
+
+def bindings(scope: str) -> list[BindingType]:
+    """Return the bindings of a scope of the table."""
+    return bound(SCOPES[scope].actions)
+
+
+def bound(actions: tuple[Action, ...]) -> list[BindingType]:
+    """Return a binding for each action."""
+    return [Binding(it.keys, it.name, it.text, show=it.footer, priority=it.priority) for it in actions]
+
+
+def keys_text(action: Action) -> str:
+    """Return the display names of an action's keys."""
+    return " ".join(format_key(key) for key in action.keys.split(","))
 
 
 class KeyHint(NamedTuple):

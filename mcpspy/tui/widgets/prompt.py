@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 from mcpspy.errors import UsageError
 from mcpspy.text import printable, without_unsafe
 from mcpspy.tui.model.commands import History, nearest
-from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import bindings
 
 KINDS = {"filter": "/", "find": "find ", "command": ":"}
 """The kinds of input, and the text shown before each."""

@@ -1,16 +1,21 @@
-"""Lines with a cursor, and a list of rows; only the visible rows are made (textual's Line API).
+"""Lines with a cursor, lists of rows, base classes of views; only the visible rows are made (by textual's Line API).
 
-The module does not define the rows: a subclass defines their number and their content.
+The module does not define the rows: a subclass defines their number and their content. A view has a focus, a notice
+for an empty list, and can follow new rows.
 """
 
+import asyncio
 import time
 from collections.abc import Hashable
-from typing import ClassVar
+from typing import ClassVar, Self
 
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
+from textual import work
 from textual.app import App
 from textual.binding import BindingType
+from textual.containers import Vertical
 from textual.events import Click, Event, InputEvent
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -18,8 +23,9 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from mcpspy.text import printable
 from mcpspy.tui.textual_internals import update_scrollbars
-from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import bindings
 
 _STRIPS = 500  # maximum number of cached rows
 
@@ -213,3 +219,126 @@ class Rows(CursorLines):
             self.move_to(place)
             if again or event.chain > 1:
                 self.action_choose()
+
+
+def fit(text: str, columns: int) -> str:
+    """Return captured text, made printable, in at most `columns` columns."""
+    shown = printable(text, max(columns, 0))
+    return shown if cell_len(shown) <= columns else set_cell_size(shown, max(columns - 1, 0)) + "…"[:columns]
+
+
+def column(text: str, columns: int, blanks: int = 1) -> str:
+    """Return captured text in a column of that width, with at least `blanks` at its end."""
+    return set_cell_size(fit(text, columns - blanks), columns)
+
+
+class View(Vertical):
+    """A list of rows with something above or below it; the list has the focus."""
+
+    def focus(self, scroll_visible: bool = True) -> Self:
+        """Give the focus to the list."""
+        self.query_one(Rows).focus(scroll_visible)
+        return self
+
+    def grown(self) -> None:
+        """Show new content."""
+        raise NotImplementedError
+
+
+class RowsOrNotice(Rows):
+    """A list that shows a notice when it is empty."""
+
+    def nothing(self) -> str:
+        """Return the notice."""
+        raise NotImplementedError
+
+    def render_line(self, y: int) -> Strip:
+        """Return one line of the screen."""
+        if y or self.count():
+            return super().render_line(y)
+        base = self.rich_style
+        return Strip([Segment(fit(f" {self.nothing()}", self.size.width), base)]).adjust_cell_length(
+            self.size.width, base
+        )
+
+    def grown(self) -> None:
+        """Show new rows; the visible rows stay in place."""
+        self.rows_changed()
+        if not self.count():
+            self.refresh()
+
+
+class Following(RowsOrNotice):
+    """A list that grows at its end; with `follow` the cursor stays on the newest row."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("growing list")
+
+    follow = reactive(False)
+
+    def grown(self) -> None:
+        """Show new rows; the visible rows stay in place, unless `follow` is set."""
+        super().grown()
+        if self.follow:
+            self.move_to(self.count() - 1)
+
+    def watch_cursor(self, before: int, now: int) -> None:
+        """Stop following when the cursor leaves the end."""
+        if before != now < self.count() - 1:  # this is also called for the initial position
+            self.follow = False
+        super().watch_cursor(before, now)
+
+    def on_mouse_scroll_up(self) -> None:
+        """Stop following when the user scrolls up."""
+        self.follow = False
+
+    def on_scroll_to(self) -> None:
+        """Stop following when the user moves the scroll bar."""
+        self.follow = False
+
+    def watch_follow(self, follow: bool) -> None:
+        """Go to the newest row."""
+        if follow:
+            self.move_to(self.count() - 1)
+
+    def action_toggle_follow(self) -> None:
+        """Start or stop following the newest row."""
+        self.follow = not self.follow
+
+
+class CatchingUp(Following):
+    """A list whose rows must be processed before they can be drawn, in time slices between which keys are handled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._behind = False  # whether a worker is processing rows
+
+    def done(self) -> int:
+        """Return the number of rows that can be drawn."""
+        raise NotImplementedError
+
+    def catch_up(self, seconds: float) -> bool:
+        """Process rows for about `seconds`. Returns whether there is more to do now."""
+        raise NotImplementedError
+
+    def on_show(self) -> None:
+        """Process the rows that were added while the view was hidden."""
+        self.grown()
+
+    def grown(self) -> None:
+        """Process and show new rows."""
+        if not self._behind and self.catch_up(slice_now(self.app)):
+            self._behind = True
+            self._go_through()
+        super().grown()
+
+    @work(exclusive=True)
+    async def _go_through(self) -> None:
+        """Process many rows in a worker."""
+        more = True
+        while more and self.is_attached:
+            await asyncio.sleep(BREATH)
+            before = self.done()
+            more = self.catch_up(slice_now(self.app))
+            if before < self.scroll_offset.y + self.size.height:
+                self.rows_changed()
+        self._behind = False

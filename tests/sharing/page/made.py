@@ -4,7 +4,7 @@ import base64
 import gzip
 import json
 
-from mcpspy.sharing.page.assemble import page
+from mcpspy.sharing.page.sources import page
 from tests.sharing.page import written
 
 

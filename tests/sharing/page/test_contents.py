@@ -9,7 +9,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.report.problems import explain, explained_fields
 from mcpspy.rules import RULES
-from mcpspy.sharing.page.rows import page_row
+from mcpspy.sharing.page.contents import page_row
 from mcpspy.sharing.page.writer import scrubbed, write_page
 from mcpspy.sharing.scrub import Scrub
 from mcpspy.timeline import final_rows, to_json

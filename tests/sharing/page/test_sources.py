@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcpspy import cli
-from mcpspy.sharing.page import names
-from mcpspy.sharing.page.assemble import one_script, page
+from mcpspy.sharing.page.sources import names_module, one_script, page
 from tests.each import each
 from tests.exporters.consumers import GOLDEN
 from tests.limits import LIMIT
@@ -183,7 +182,7 @@ def test_both_ways_to_the_dark_colours_lead_to_the_same():
 
 def test_the_module_of_names_is_as_the_tables_are_now():
     """`scripts/write-rules` writes the module."""
-    assert (PAGE / "names.js").read_text(encoding="utf-8") == names.module()
+    assert (PAGE / "names.js").read_text(encoding="utf-8") == names_module()
 
 
 EXAMPLE = os.path.join(os.path.dirname(GOLDEN), "docs", "example.html")

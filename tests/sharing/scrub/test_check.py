@@ -6,9 +6,9 @@ import pytest
 
 from mcpspy.report.checked import ReportOptions
 from mcpspy.report.findings import PLACE_FORMATS
-from mcpspy.sharing.scrub.categories import RULES
-from mcpspy.sharing.scrub.options import ScrubOptions
 from mcpspy.sharing.scrub.scrub import check
+from mcpspy.sharing.scrub.texts import ScrubOptions
+from mcpspy.sharing.scrub.values import RULES
 from tests.each import each
 from tests.sharing.scrub.captures import ERR, IN, call, capture, frame
 

@@ -12,13 +12,13 @@ from urllib.parse import quote
 
 import pytest
 
-from mcpspy.agent.clean import Scrubber
+from mcpspy.agent.answers import Scrubber
 from mcpspy.contract.clean import canonical, clean
 from mcpspy.secrets.body import redacted_content
 from mcpspy.secrets.redactor import Withheld
 from mcpspy.sharing.page.writer import scrubbed as shared
 from mcpspy.sharing.scrub import Scrub
-from mcpspy.sharing.scrub.protocol_words import members
+from mcpspy.sharing.scrub.values import members
 from mcpspy.timeline import Row
 from tests import NIGHTLY
 from tests.each import each

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mcpspy.sharing.scrub.frames import blank
+from mcpspy.sharing.scrub.lines import blank
 from mcpspy.wire.jsonrpc import outline
 from tests.each import each
 from tests.sharing.scrub.captures import ERR, OUT, call, capture, frame, frames, opened, result

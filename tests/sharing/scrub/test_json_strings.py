@@ -2,7 +2,7 @@
 
 import json
 
-from mcpspy.sharing.scrub.json_strings import changed, is_json
+from mcpspy.sharing.scrub.messages import changed, is_json
 from tests.each import each
 from tests.limits import proportionate
 

@@ -2,9 +2,8 @@
 
 import json
 
-from mcpspy.sharing.scrub import known_values
-from mcpspy.sharing.scrub.categories import EMAIL, HOME, SESSION, VALUE
-from mcpspy.sharing.scrub.known_values import KnownValues, is_personal
+from mcpspy.sharing.scrub import values
+from mcpspy.sharing.scrub.values import EMAIL, HOME, SESSION, VALUE, KnownValues, is_personal
 from tests.each import each
 
 
@@ -86,7 +85,7 @@ def test_a_value_that_only_counts_as_a_whole_string_is_seen_in_a_line(value):
 
 def test_a_plain_value_is_not_encoded(monkeypatch):
     """A-01: encoding took most of the time of a text with many secrets, and changes nothing in most."""
-    monkeypatch.setattr(known_values, "quote", None)
+    monkeypatch.setattr(values, "quote", None)
     known = KnownValues()
     known.label(VALUE, "a-plain_value.2")
     assert known.replaced("is a-plain_value.2 there", lambda *_: None) == "is redacted-value-1 there"

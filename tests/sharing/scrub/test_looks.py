@@ -6,13 +6,26 @@ from urllib.parse import quote
 
 from mcpspy.secrets.patterns import KINDS
 from mcpspy.secrets.tokens import in_frame
-from mcpspy.sharing.scrub import categories
-from mcpspy.sharing.scrub.categories import LABEL, RULES, VALUE, Category, of_token
-from mcpspy.sharing.scrub.known_values import KnownValues
-from mcpspy.sharing.scrub.leftovers import Leftovers, may_have_leftovers
-from mcpspy.sharing.scrub.looks import is_distinctive, is_placeholder, is_word, looks_random, looks_secret
-from mcpspy.sharing.scrub.protocol_words import is_member, is_word_of, members
-from mcpspy.sharing.scrub.schema_looks import are_schemas, is_schema
+from mcpspy.sharing.scrub import values
+from mcpspy.sharing.scrub.messages import are_schemas, is_schema
+from mcpspy.sharing.scrub.values import (
+    LABEL,
+    RULES,
+    VALUE,
+    Category,
+    KnownValues,
+    Leftovers,
+    is_distinctive,
+    is_member,
+    is_placeholder,
+    is_word,
+    is_word_of,
+    looks_random,
+    looks_secret,
+    may_have_leftovers,
+    members,
+    of_token,
+)
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import Revision
 from tests.each import each
@@ -149,7 +162,7 @@ def test_members_are_those_of_the_specification_and_of_schemas():
     assert len(members()) > 150
 
 
-EACH = [one for one in vars(categories).values() if isinstance(one, Category)] + [of_token(kind) for kind in KINDS]
+EACH = [one for one in vars(values).values() if isinstance(one, Category)] + [of_token(kind) for kind in KINDS]
 
 
 @each("category", EACH, ids=lambda it: it.title)

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 
 from mcpspy.capture import records
 from mcpspy.sharing.scrub import Scrub
-from mcpspy.sharing.scrub.record_fields import FIELDS
+from mcpspy.sharing.scrub.lines import FIELDS
 from tests.each import each
 from tests.sharing.scrub.captures import IN, capture, frame, header, opened, scrubbed, written
 

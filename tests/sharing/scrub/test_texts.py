@@ -5,10 +5,8 @@ import re
 import pytest
 
 from mcpspy.secrets.patterns import FOREIGN_NAMES, FOREIGN_WORDS, ORACLE_PROGRAMS, PASSWORD_OPTIONS
-from mcpspy.sharing.scrub.known_values import KnownValues
-from mcpspy.sharing.scrub.options import ScrubOptions
-from mcpspy.sharing.scrub.tables import redacted_tables
-from mcpspy.sharing.scrub.texts import Texts, is_suspicious
+from mcpspy.sharing.scrub.texts import ScrubOptions, Texts, is_suspicious, redacted_tables
+from mcpspy.sharing.scrub.values import KnownValues
 from tests.each import each
 from tests.limits import proportionate
 

@@ -3,7 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
-from mcpspy.tui.compare.columns import CLASSES, rows, wrapped
+from mcpspy.tui.compare import CLASSES, compared_rows, wrapped
 from mcpspy.tui.model.comparison import ComparisonOutline, compared
 from tests.test_text import unsafe
 from tests.tui.views import HOSTILE
@@ -13,7 +13,7 @@ OTHER = {"a": 1, "b": 2, "text": "warm and wet", "at": "2026-01-01T10:00:05Z", "
 
 
 def drawn(one, other, width):
-    found = rows(ComparisonOutline(compared(one, other)).lines(), width)
+    found = compared_rows(ComparisonOutline(compared(one, other)).lines(), width)
     return ["".join(text for text, _ in row.cells).rstrip() for row in found]
 
 
@@ -43,7 +43,7 @@ def test_narrow_screens_have_one_below_the_other():
 
 
 def test_what_differs_within_a_text_stands_out():
-    found = rows(ComparisonOutline(compared(ONE, OTHER)).lines(), 60)
+    found = compared_rows(ComparisonOutline(compared(ONE, OTHER)).lines(), 60)
     assert [cell for cell in found[1].cells if cell[1].endswith("-part")] == [("dry", "compare--left-part")]
     assert [cell for cell in found[2].cells if cell[1].endswith("-part")] == [("wet", "compare--right-part")]
     assert {style for row in found for _, style in row.cells if style} <= CLASSES

@@ -1,7 +1,6 @@
 """The comparison of two messages of a timeline."""
 
-from mcpspy.tui.compare.messages import MessagesCompared, summary
-from mcpspy.tui.compare.rows import ComparedRows
+from mcpspy.tui.compare import ComparedRows, MessagesCompared, summary
 from mcpspy.tui.model.comparison import compared
 from tests.tui.compare.weather import weather
 from tests.tui.screen import lines, on_screen, opened, play, until

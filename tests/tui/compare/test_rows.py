@@ -2,7 +2,7 @@
 
 from textual.app import App, ComposeResult
 
-from mcpspy.tui.compare.rows import ComparedRows
+from mcpspy.tui.compare import ComparedRows
 from mcpspy.tui.model import comparison
 from mcpspy.tui.model.comparison import compared
 from tests.tui.screen import STYLES, play, resize, shown, until
@@ -84,7 +84,7 @@ def test_the_cursor_stays_on_its_line_when_the_width_changes():
 
 def test_it_says_where_it_ends(monkeypatch):
     monkeypatch.setattr(comparison, "MOST", 4)
-    monkeypatch.setattr("mcpspy.tui.compare.rows.MOST", 4)
+    monkeypatch.setattr("mcpspy.tui.compare.MOST", 4)
 
     async def scenario(_, rows):
         assert words(rows)[-1] == "the first 4 lines are shown"

@@ -8,9 +8,7 @@ import pytest
 
 from mcpspy.replay.script.load import script_of
 from mcpspy.report.changes import FORMATS, examine
-from mcpspy.tui.compare.messages import MessagesCompared
-from mcpspy.tui.compare.rows import ComparedRows
-from mcpspy.tui.compare.sessions import ChangeRows, SessionsCompared
+from mcpspy.tui.compare import ChangeRows, ComparedRows, MessagesCompared, SessionsCompared
 from tests.replay.scripts import call, result
 from tests.transcript import WALL, capture
 from tests.tui.screen import lines, on_screen, opened, play, timeline, until

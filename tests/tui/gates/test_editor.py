@@ -7,8 +7,8 @@ import pytest
 from textual.app import App
 from textual.widgets import TextArea
 
-from mcpspy.tui.gates.editor import MessageEditor
-from mcpspy.tui.gates.message_text import json_mistake
+from mcpspy.tui.gates import MessageEditor
+from mcpspy.tui.message.text import json_mistake
 from tests.test_text import unsafe
 from tests.tui.message.test_dialogs import asked
 from tests.tui.screen import lines, on_screen, until

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mcpspy.timeline import Row
-from mcpspy.tui.gates.message_text import (
+from mcpspy.tui.message.text import (
     answer_mistake,
     answer_text,
     json_mistake,

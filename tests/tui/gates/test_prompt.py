@@ -4,7 +4,7 @@ import pytest
 
 from mcpspy.errors import CaptureError
 from mcpspy.gate_files.file import compile_when
-from mcpspy.tui.gates.prompt import BreakpointPrompt
+from mcpspy.tui.gates import BreakpointPrompt
 from tests.test_text import unsafe
 from tests.tui.message.test_dialogs import asked
 from tests.tui.screen import lines, on_screen, until

@@ -9,8 +9,8 @@ import pytest
 from textual.app import App
 from textual.widgets import Input, TextArea
 
-from mcpspy.browse.control import HOLD
-from mcpspy.tui.session.screen import SessionScreen
+from mcpspy.browse.gates import HOLD
+from mcpspy.tui.session import SessionScreen
 from tests.test_text import unsafe
 from tests.tui.gates.relay import CALL, CLIENT, RESULT, SERVER, ScriptedRelay
 from tests.tui.screen import lines, message, on_screen, play, sessions, timeline, until

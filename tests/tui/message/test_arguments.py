@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from mcpspy.tui.message.arguments import arguments, limits_text, type_text
+from mcpspy.tui.message.facts import arguments, limits_text, type_text
 from tests.cases import pairs
 from tests.each import each
 from tests.limits import proportionate

@@ -1,7 +1,7 @@
 """The context of a message: its partner, the HTTP heads, the tool that it calls."""
 
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.tui.message.context import around
+from mcpspy.tui.message.facts import around
 from mcpspy.tui.model.merged import Merged
 from tests.timelines import CAPTURES
 from tests.transcript import capture

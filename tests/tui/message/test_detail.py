@@ -11,9 +11,9 @@ from textual.widgets import Static
 
 from mcpspy.capture.records import Header
 from mcpspy.timeline import final_rows
-from mcpspy.tui.message.context import Around, around
 from mcpspy.tui.message.detail import Detail
-from mcpspy.tui.message.dialogs import CopyMenu, SavePrompt
+from mcpspy.tui.message.facts import Around, around
+from mcpspy.tui.widgets.dialogs import CopyMenu, SavePrompt
 from tests import NIGHTLY
 from tests.test_text import unsafe
 from tests.test_timeline import frames

@@ -6,7 +6,7 @@ from textual.app import App
 from textual.widgets import Input
 
 from mcpspy.errors import UsageError
-from mcpspy.tui.message.dialogs import CopyMenu, SavePrompt, last
+from mcpspy.tui.widgets.dialogs import CopyMenu, SavePrompt, ending
 from tests.test_text import unsafe
 from tests.tui.screen import STYLES, lines, on_screen, play, until
 
@@ -82,7 +82,7 @@ def test_escape_saves_nothing():
      ("/日本/語", 6, "…本/語"), ("/a", 1, "…"), ("/a", 0, "…"), ("", 0, "")],
 )  # fmt: skip
 def test_of_a_long_path_the_end_is_shown(text, columns, shown):
-    assert last(text, columns) == shown
+    assert ending(text, columns) == shown
     assert cell_len(shown) <= max(columns, 1)
 
 

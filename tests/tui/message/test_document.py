@@ -5,9 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from mcpspy.tui.message.document import Document, SummaryLine, Text
-from mcpspy.tui.message.hexdump import HexDump
-from mcpspy.tui.message.tree import Folds, Tree
+from mcpspy.tui.message.document import Document, Folds, HexDump, SummaryLine, Text, Tree
 from tests.test_text import unsafe
 from tests.tui.screen import texts
 

@@ -7,8 +7,7 @@ import pytest
 from mcpspy.capture.records import Frame, Header, Open
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.timeline import final_rows
-from mcpspy.tui.message.context import Around
-from mcpspy.tui.message.facts import entries
+from mcpspy.tui.message.facts import Around, entries
 from tests.browse.test_findings import finding
 from tests.cases import check
 from tests.test_text import unsafe

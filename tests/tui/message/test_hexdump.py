@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.tui.message.hexdump import HexDump
+from mcpspy.tui.message.document import HexDump
 
 
 def shown(raw, width):

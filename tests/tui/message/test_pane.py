@@ -2,9 +2,8 @@
 
 from textual.app import App
 
-from mcpspy.tui.message.document import Document, SummaryLine, Text
-from mcpspy.tui.message.pane import Pane
-from mcpspy.tui.message.tree import Folds, Tree
+from mcpspy.tui.message.detail import Pane
+from mcpspy.tui.message.document import Document, Folds, SummaryLine, Text, Tree
 from tests.tui.screen import STYLES, play, shown, texts, until
 
 NESTED = '{"a":[1,{"b":null}],"c":"x"}'

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.text import printable
-from mcpspy.tui.message.pretty import json_pieces, spans, text_pieces
+from mcpspy.tui.message.document import json_pieces, spans, text_pieces
 from tests.each import each
 from tests.test_text import unsafe
 from tests.test_timeline import JSON

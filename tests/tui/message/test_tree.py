@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.json_values import pointer
-from mcpspy.tui.message.tree import ALL, Folds, Tree
+from mcpspy.tui.message.document import ALL, Folds, Tree
 from tests.test_text import unsafe
 from tests.test_timeline import JSON
 

@@ -4,7 +4,7 @@ import pytest
 
 from mcpspy.errors import UsageError
 from mcpspy.timeline import Row
-from mcpspy.tui.message.whole import whole
+from mcpspy.tui.message.text import whole
 from tests.test_text import unsafe
 from tests.tui.views import HOSTILE
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from mcpspy.tui.app import KEYS
 from mcpspy.tui.model.actions import SCOPES, Action, Scope, by_title
 from mcpspy.tui.model.commands import ANYWHERE
-from mcpspy.tui.session.views.row_text import SLOW
-from mcpspy.tui.session.views.table import COMMANDS
-from mcpspy.tui.widgets.bindings import keys_text
+from mcpspy.tui.views.row_text import SLOW
+from mcpspy.tui.views.table import COMMANDS
+from mcpspy.tui.widgets.keys import keys_text
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "tui.md"

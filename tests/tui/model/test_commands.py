@@ -3,6 +3,7 @@
 import pytest
 
 from mcpspy.errors import UsageError
+from mcpspy.text import series
 from mcpspy.tui.model.commands import ANYWHERE, History, parse, table
 
 VIEWS = ["timeline", "findings", "tools", "sequence", "stderr"]
@@ -15,9 +16,9 @@ UNDERSTOOD = {
     "": ("", ""),
 }  # fmt: skip
 REFUSED = {
-    "fliter x": "no command 'fliter'; did you mean filter?",
-    "xyzzy": f"no command 'xyzzy'; there are {', '.join(COMMANDS)}",
-    "fi": "'fi' may be filter or find or findings",
+    "fliter x": "no command 'fliter'; did you mean 'filter'?",
+    "xyzzy": f"no command 'xyzzy'; there are {series(list(COMMANDS))}",
+    "fi": "'fi' may be filter, find or findings",
     "quit now": "quit takes no argument",
     "17 18": "no command '17'; there are ",
 }

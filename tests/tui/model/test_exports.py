@@ -37,7 +37,7 @@ def test_without_a_name_the_file_has_one_that_is_free_in_this_directory(tmp_path
     ("argument", "words"),
     [
         ("", "export needs a format; there are har, mermaid, perfetto, csv"),
-        ("mermad", "no format 'mermad'; did you mean mermaid?"),
+        ("mermad", "no format 'mermad'; did you mean 'mermaid'?"),
         ("csv made.jsonl", "made.jsonl exists; give another name"),
         ("har", "/made.jsonl is a stdio session, and har holds HTTP only; use mermaid, perfetto, csv"),
     ],

@@ -4,7 +4,7 @@ import pytest
 
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError
-from mcpspy.tui.model.frame_number import destination
+from mcpspy.tui.model.commands import destination
 from mcpspy.tui.model.merged import Merged
 from tests.transcript import begin, capture, finish
 

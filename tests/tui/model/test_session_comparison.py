@@ -3,7 +3,7 @@
 import json
 
 from mcpspy.replay.compare.values import ABSENT
-from mcpspy.tui.model.session_comparison import entries
+from mcpspy.tui.model.comparison import change_entries
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result, script
 
 LIST = '{"jsonrpc":"2.0","id":9,"method":"tools/list"}'
@@ -20,13 +20,13 @@ def session(*lines):
 
 def test_a_session_does_not_differ_from_itself():
     same = session(f"> {call(1, 'a')}", f"< {result(1, 'A')}")
-    assert entries(same, same) == ("0 changes in listings · answers: 1 same", [])
+    assert change_entries(same, same) == ("0 changes in listings · answers: 1 same", [])
 
 
 def test_each_change_leads_to_the_frames_and_messages_of_both():
     old = session(f"> {call(1, 'a')}", f"< {result(1, 'A')}", f"> {call(2, 'gone')}", f"< {result(2, 'x')}")
     new = session(f"> {LIST}", f"< {listing('a')}", f"> {call(1, 'a')}", f"< {result(1, 'B')}", f"> {call(3, 'new')}")
-    totals, found = entries(old, new)
+    totals, found = change_entries(old, new)
     assert totals == "0 changes in listings · answers: 1 changed, 1 missing, 1 extra"
     assert [(it.sign, it.text, it.lines) for it in found] == [
         ("~", "tools/call a: changed", (2, 4)),
@@ -43,7 +43,7 @@ def test_what_is_offered_leads_to_the_listings():
     old = session(f"> {INITIALIZE}", f"< {INITIALIZED}", f"> {LIST}", f"< {listing('a', 'b')}")
     other = INITIALIZED.replace('"tools":{}', '"logging":{}')
     new = session(f"> {INITIALIZE}", f"< {other}", f"> {LIST}", f"< {listing('b', 'c')}")
-    totals, found = entries(old, new)
+    totals, found = change_entries(old, new)
     assert totals.startswith("3 changes in listings")
     assert [(it.sign, it.text, it.lines) for it in found] == [
         ("~", "the description of the server", (2, 2)),
@@ -56,5 +56,5 @@ def test_what_is_offered_leads_to_the_listings():
 
 def test_what_takes_much_longer_is_an_entry_without_values():
     old, new = (session(f"> {call(1, 'a')}", f"@{end} < {result(1, 'A')}") for end in (0.02, 2))
-    (entry,) = entries(old, new)[1]
+    (entry,) = change_entries(old, new)[1]
     assert entry == ("·", "tools/call a: 19.0 ms became 2.00 s", (), (None, None), (ABSENT, ABSENT))

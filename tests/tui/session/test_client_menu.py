@@ -4,8 +4,8 @@ import pytest
 from textual.widgets import OptionList
 
 from mcpspy.spec.client_limits import CLIENTS
-from mcpspy.tui.session.client_menu import ClientMenu, named
-from mcpspy.tui.session.views.findings import FindingsRows
+from mcpspy.tui.views.findings import FindingsRows
+from mcpspy.tui.widgets.dialogs import ClientMenu, clients_text
 from tests.browse.test_refusals import BEGIN, listed
 from tests.timelines import CAPTURES
 from tests.transcript import capture
@@ -79,5 +79,5 @@ def test_sessions_shown_as_one_are_looked_at_together_and_each_by_itself(refused
 
 
 def test_clients_are_named_in_a_few_words():
-    assert named(frozenset(["cursor", "codex"])) == "codex, cursor"
-    assert named(frozenset(CLIENTS)) == "all clients"
+    assert clients_text(frozenset(["cursor", "codex"])) == "codex, cursor"
+    assert clients_text(frozenset(CLIENTS)) == "all clients"

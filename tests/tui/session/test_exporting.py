@@ -68,7 +68,7 @@ def test_keys_work_while_an_export_goes_on_and_nothing_is_left_of_it_when_the_ap
             os.unlink(f"{request.path}.part")
         raise AssertionError("it was not told to end")
 
-    monkeypatch.setattr("mcpspy.tui.session.exporting.written", slow)
+    monkeypatch.setattr("mcpspy.tui.session.written", slow)
     app = Spy([path])
 
     async def scenario(pilot):
@@ -89,7 +89,7 @@ def test_a_failure_is_told(tmp_path, path, monkeypatch):
     def fail(request, read):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("mcpspy.tui.session.exporting.written", fail)
+    monkeypatch.setattr("mcpspy.tui.session.written", fail)
 
     async def scenario(pilot):
         await opened(pilot)

@@ -1,7 +1,7 @@
 """Several open sessions, one in front of the others. `test_sessions` tests how they are opened."""
 
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.tui.session.open_sessions import TurnScreen
+from mcpspy.tui.sessions import TurnScreen
 from tests.transcript import capture
 from tests.tui.screen import descriptors, on_screen, play, until
 

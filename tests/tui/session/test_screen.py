@@ -7,10 +7,10 @@ import time
 import pytest
 from textual.widgets import Input
 
-from mcpspy.tui.session.status import Status
-from mcpspy.tui.session.views.findings import FindingsRows
-from mcpspy.tui.session.views.problems import ProblemsRows
-from mcpspy.tui.widgets.help import HelpScreen
+from mcpspy.tui.app import HelpScreen
+from mcpspy.tui.session import Status
+from mcpspy.tui.views.findings import FindingsRows
+from mcpspy.tui.views.problems import ProblemsRows
 from mcpspy.tui.widgets.prompt import Prompt
 from mcpspy.tui.widgets.rows import Jump
 from tests import NIGHTLY
@@ -243,9 +243,9 @@ def test_what_is_said_of_a_search_stays_while_rows_stream_in_and_are_followed(tm
 
 REFUSED = [
     (f"goto {'9' * 5000}", "goto needs the number of a frame"),
-    ("fliter x", "no command 'fliter'; did you mean filter?"),
+    ("fliter x", "no command 'fliter'; did you mean 'filter'?"),
     ("filter metod:x", "unknown key 'metod' at column 1; did you mean method?"),
-    ("theme nrod", "no theme 'nrod'; did you mean nord?"),
+    ("theme nrod", "no theme 'nrod'; did you mean 'nord'?"),
     ("goto x", "goto needs the number of a frame, such as 17"),
 ]
 

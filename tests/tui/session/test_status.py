@@ -4,8 +4,8 @@ import pytest
 from textual.app import App
 
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.tui.session.status import Status, tabs, title
-from mcpspy.tui.session.views.table import VIEWS
+from mcpspy.tui.session import Status, tab_texts, title_text
+from mcpspy.tui.views.table import VIEWS
 from tests.test_text import unsafe
 from tests.transcript import capture
 from tests.tui.screen import STYLES, lines, play, resize
@@ -15,7 +15,7 @@ from tests.tui.screen import STYLES, lines, play, resize
     ("width", "named"), [(200, "all"), (120, "all"), (80, "shown"), (60, "shown"), (40, ""), (5, "")]
 )
 def test_the_views_are_named_where_there_is_room(width, named):
-    found = tabs(width, "tools")
+    found = tab_texts(width, "tools")
     assert len(found) == len(VIEWS)
     assert ("timeline" in found[0]) == (named == "all")
     assert ("tools" in found[list(VIEWS).index("tools")]) == (named != "")
@@ -26,7 +26,7 @@ def test_the_title_tells_how_the_session_is_and_is_safe_to_show(tmp_path):
     try:
         while session.grow(1):
             pass
-        said = title(session, following=True)
+        said = title_text(session, following=True)
     finally:
         session.close()
     assert said.startswith("\\e[2J[/] · stdio · ended · 3 rows · 2 problems · found: ✗ ")

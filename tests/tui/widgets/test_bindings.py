@@ -9,7 +9,7 @@ from textual.dom import DOMNode
 from mcpspy import tui
 from mcpspy.tui.app import KEYS
 from mcpspy.tui.model.actions import SCOPES, Action
-from mcpspy.tui.widgets.bindings import bindings, bound, keys_text
+from mcpspy.tui.widgets.keys import bindings, bound, keys_text
 
 
 def binding():

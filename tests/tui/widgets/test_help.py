@@ -1,10 +1,9 @@
 """The help has every key and command, because it is generated from their tables."""
 
-from mcpspy.tui.app import KEYS
+from mcpspy.tui.app import KEYS, lines_of
 from mcpspy.tui.model.actions import by_title
-from mcpspy.tui.session.views.table import COMMANDS, VIEWS
-from mcpspy.tui.widgets.bindings import keys_text
-from mcpspy.tui.widgets.help import lines_of
+from mcpspy.tui.views.table import COMMANDS, VIEWS
+from mcpspy.tui.widgets.keys import keys_text
 
 
 def test_the_lines_are_the_keys_and_the_commands():

@@ -2,7 +2,7 @@
 
 from textual.app import App
 
-from mcpspy.tui.widgets.view import Following, View
+from mcpspy.tui.widgets.rows import Following, View
 from tests.tui.screen import STYLES, play, shown
 
 

@@ -4,7 +4,7 @@ from unittest.mock import patch
 
 import pytest
 
-from mcpspy.tui.session.views.calls import CallsView
+from mcpspy.tui.views.calls import CallsView
 from tests.transcript import WALL, begin, capture, finish, record
 from tests.tui.model import test_merged
 from tests.tui.screen import on_screen, opened, play, sessions, shown, timeline, until

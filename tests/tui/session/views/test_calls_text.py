@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from mcpspy.browse.timeline import Source, TimelineRow
 from mcpspy.tui.model.calls import Call
-from mcpspy.tui.session.views.calls_text import (
+from mcpspy.tui.views.calls import (
     Axis,
     CallFace,
     CallLayout,

@@ -5,13 +5,13 @@ import time
 import pytest
 from textual.widgets import Static
 
-from mcpspy.tui.session.views.calls import CallsView
-from mcpspy.tui.session.views.findings import FindingsView
-from mcpspy.tui.session.views.gates import GatesView
-from mcpspy.tui.session.views.peers import PeersView
-from mcpspy.tui.session.views.sequence import SequenceView
-from mcpspy.tui.session.views.stderr import StderrView
-from mcpspy.tui.session.views.tools import ToolsView
+from mcpspy.tui.views.calls import CallsView
+from mcpspy.tui.views.findings import FindingsView
+from mcpspy.tui.views.gates import GatesView
+from mcpspy.tui.views.peers import PeersView
+from mcpspy.tui.views.sequence import SequenceView
+from mcpspy.tui.views.stderr import StderrView
+from mcpspy.tui.views.tools import ToolsView
 from tests.test_overview import called, listed
 from tests.test_text import unsafe
 from tests.timelines import GOLDEN

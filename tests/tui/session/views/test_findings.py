@@ -2,7 +2,7 @@
 
 from textual.widgets import Static
 
-from mcpspy.tui.session.views.findings import FindingsView
+from mcpspy.tui.views.findings import FindingsView
 from tests.transcript import begin, capture, finish, record
 from tests.tui.screen import shown
 from tests.tui.views import view

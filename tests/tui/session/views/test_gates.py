@@ -2,8 +2,8 @@
 
 import pytest
 
-from mcpspy.tui.session.screen import SessionScreen
-from mcpspy.tui.session.views.gates import GatesView
+from mcpspy.tui.session import SessionScreen
+from mcpspy.tui.views.gates import GatesView
 from tests.transcript import capture
 from tests.tui.gates.relay import ScriptedRelay
 from tests.tui.screen import on_screen, play, sessions, shown, timeline, until

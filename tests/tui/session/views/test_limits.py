@@ -2,7 +2,7 @@
 
 from mcpspy.rules import Finding
 from mcpspy.spec.client_limits import CLIENTS
-from mcpspy.tui.session.views.limits import limit_mark, limits_text
+from mcpspy.tui.views.tools import limit_mark, limits_text
 
 
 def found(*severities):

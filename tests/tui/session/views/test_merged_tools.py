@@ -5,7 +5,7 @@ from rich.cells import cell_len
 
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.session.views.merged_tools import MergedToolsView
+from mcpspy.tui.views.tools import MergedToolsView
 from tests.test_overview import called, listed
 from tests.test_text import unsafe
 from tests.tui.model import test_merged

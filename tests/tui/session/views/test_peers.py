@@ -1,6 +1,6 @@
 """The view of both peers' self-descriptions."""
 
-from mcpspy.tui.session.views.peers import PeersView
+from mcpspy.tui.views.peers import PeersView
 from tests.test_overview import HANDSHAKE
 from tests.transcript import begin, capture, finish, record
 from tests.tui.screen import resize, shown

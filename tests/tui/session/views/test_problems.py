@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.tui.session.views.problems import ProblemsRows
+from mcpspy.tui.views.problems import ProblemsRows
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
 from tests.tui.screen import lines, message, on_screen, opened, play, resize, sessions, shown, timeline, until

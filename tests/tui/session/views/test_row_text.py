@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from mcpspy.browse.gates import HeldTime
 from mcpspy.browse.timeline import Source, TimelineRow
-from mcpspy.tui.session.views.row_text import Face, cells, latency_bar, waiting_text
+from mcpspy.tui.views.row_text import Face, cells, latency_bar, waiting_text
 from mcpspy.wire.jsonrpc import Id
 from tests.browse.test_findings import finding
 from tests.each import each

@@ -2,7 +2,7 @@
 
 from rich.cells import cell_len
 
-from mcpspy.tui.session.views.sequence import Layout, SequenceView, heading
+from mcpspy.tui.views.sequence import Layout, SequenceView, heading
 from tests.test_overview import HANDSHAKE
 from tests.test_timeline import EVERY_OUTCOME
 from tests.transcript import begin, capture, finish, record

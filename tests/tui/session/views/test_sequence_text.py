@@ -3,7 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
-from mcpspy.tui.session.views.sequence_text import arrow, brackets, pause_bar, pause_text
+from mcpspy.tui.views.sequence import arrow, brackets, pause_bar, pause_text
 from tests.each import each
 
 

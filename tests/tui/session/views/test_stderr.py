@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.tui.session.views.stderr import StderrView
+from mcpspy.tui.views.stderr import StderrView
 from tests.transcript import begin, capture, finish, record
 from tests.tui.screen import shown
 from tests.tui.views import view

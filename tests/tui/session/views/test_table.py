@@ -8,13 +8,13 @@ import pytest
 from mcpspy import tui
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
-from mcpspy.tui.widgets.view import RowsOrNotice, View
+from mcpspy.tui.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
+from mcpspy.tui.widgets.rows import RowsOrNotice, View
 from tests.transcript import capture
 
 ROOT = Path(tui.__file__).parent
-TABLE = ROOT / "session" / "views" / "table.py"
-TIMELINE = ("session/screen.py", "session/views/table.py")
+TABLE = ROOT / "views" / "table.py"
+TIMELINE = ("session.py", "views/table.py")
 """The modules that know the timeline, where filters and searches work."""
 
 

@@ -3,7 +3,7 @@
 from textual.widgets import Static
 
 from mcpspy import overview
-from mcpspy.tui.session.views.tools import ToolsView
+from mcpspy.tui.views.tools import ToolsView
 from tests.browse.test_refusals import BEGIN
 from tests.browse.test_refusals import listed as listing
 from tests.test_overview import HANDSHAKE, called, listed

@@ -1,1 +1,0 @@
-"""Comparisons of two messages or two sessions, side by side."""

@@ -1,1 +1,0 @@
-"""Controls for a running session: breakpoints and held frames."""

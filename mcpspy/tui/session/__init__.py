@@ -1,1 +1,0 @@
-"""The screen of one session, and its views."""

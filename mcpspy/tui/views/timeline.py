@@ -1,0 +1,322 @@
+"""The timeline of a session: a row for each frame that the filter matches, and the message of one row."""
+
+import time
+from datetime import datetime
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.message import Message
+from textual.reactive import reactive
+
+from mcpspy.browse.gates import held_time
+from mcpspy.browse.timeline import OpenCapture, TimelineRow
+from mcpspy.filters import Filter, parse
+from mcpspy.tui.compare import MessagesCompared, SessionsCompared, side_of
+from mcpspy.tui.message.detail import Detail
+from mcpspy.tui.message.facts import around
+from mcpspy.tui.model.merged import Merged
+from mcpspy.tui.model.selection import Hunt, Selection, Wanted, failed_or_found, matching
+from mcpspy.tui.views.row_text import LOOKS, SLOW, Face, cells, waiting_text
+from mcpspy.tui.widgets.keys import bindings
+from mcpspy.tui.widgets.rows import Cell, Following, Jump, View
+
+_TOLD = 0.25  # minimum seconds for which a message is shown while rows stream in
+_SLOW = f"latency:>={SLOW / 1e9:.0f}s -kind:request"
+
+
+class TimelineRows(Following):
+    """The rows; the selected row may be connected with its partner, and any row may be marked."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*LOOKS, "timeline--partner"}
+
+    deltas = reactive(False)
+    """Whether times are shown since the row above instead of since the start."""
+
+    def __init__(self, session: OpenCapture | Merged) -> None:
+        super().__init__()
+        self.session = session
+        """The session or merge that is shown."""
+        self._started = datetime.fromisoformat(session.header.started).timestamp()
+        self._now = 0  # nanoseconds since the start
+        self.selection = Selection(session)
+        self.hunt: Hunt | None = None
+        """The running search; None if there is none."""
+        self.selected = 0
+        """The line number of the selected row, even before the filter has found any row."""
+        self._tied: tuple[int, int] | None = None  # the selected row and its partner, in order
+        self.marked: set[int] = set()
+        """The line numbers of marked rows."""
+
+    class Hunted(Message):
+        """Sent when the search `hunt` is finished."""
+
+        def __init__(self, hunt: Hunt) -> None:
+            super().__init__()
+            self.hunt = hunt
+
+    def count(self) -> int:
+        """Return the number of rows shown so far."""
+        return len(self.selection)
+
+    def nothing(self) -> str:
+        """Return why there are no rows."""
+        if not self.selection.wanted:
+            return "no messages so far"
+        return "no rows match the filter" if self.selection.progress == 1 else "searching"
+
+    def place(self) -> int:
+        """Return the place of the selected row in the session."""
+        return self.selection.place(self.cursor)
+
+    def choose(self, wanted: Filter | None, selected: int) -> None:
+        """Show the rows that match a filter, or all; select the row on line `selected` if it is shown."""
+        self.selection.choose(wanted, selected)
+        self.selected = selected
+        self.hunt = None
+        self._tied = None
+        self.grown()
+        self._keep_in_view()
+        self.refresh()
+
+    def find(self, wanted: Wanted, step: int) -> None:
+        """Start a search for the next wanted row, or for the previous one (`step` -1)."""
+        self.hunt = Hunt(self.selection, wanted, self.cursor + step, step)
+
+    def search(self, seconds: float) -> bool:
+        """Continue the filter and the search for about `seconds` each. Returns whether there is more to do now."""
+        busy, before = self.selection.progress < 1, self.count()
+        more = self.selection.grow(seconds)
+        if busy and self.count() and not before:
+            self.grown()  # the first hits
+        if self.hunt is None or self.hunt.grow(seconds):
+            return more or self.hunt is not None
+        hunt, self.hunt = self.hunt, None
+        if hunt.found is not None:
+            self.move_to(hunt.found)
+        self.post_message(self.Hunted(hunt))
+        return more
+
+    def grown(self) -> None:
+        """Show new rows; the visible rows stay in place, unless `follow` is set."""
+        self._now = round((time.time() - self._started) * 1e9)
+        at = self.selection.position(self.selected)
+        if at is not None and at != self.cursor:
+            self.shift(at - self.cursor)
+        super().grown()
+        if self.count():
+            self._select(self.cursor)
+
+    def face(self, place: int) -> Face:
+        """Return the state that the look of a row depends on."""
+        line = self.session.line(self.selection.place(place))
+        since = None
+        if self.deltas and place:
+            since = line.t - self.session.line(self.selection.place(place - 1)).t
+        live = line.status == "pending" and line.kind == "request" and self.session.state == "live"
+        waiting = waiting_text(max(self._now - line.t, 0) / 1e9) if live else ""
+        held = held_time(line.held, self._now) if line.held else None
+        return Face(line, since, waiting, line.n in self.marked, self._tie(place), held)
+
+    def cells(self, place: int, width: int) -> list[Cell]:
+        """Return the content of a row."""
+        return cells(self.face(place), width)
+
+    def mark(self, place: int) -> str:
+        """Return the style of the selected row or of its partner; empty for other rows."""
+        partner = self._tied is not None and place in self._tied and place != self.cursor
+        return "timeline--partner" if partner else super().mark(place)
+
+    def watch_cursor(self, before: int, now: int) -> None:
+        """Connect the selected row with its partner."""
+        if self.count():
+            self._select(now)
+        super().watch_cursor(before, now)
+
+    def watch_deltas(self) -> None:
+        """Redraw the rows with the other times."""
+        self.refresh()
+
+    def action_last(self) -> None:
+        """Go to the newest row, and follow if there may be newer ones."""
+        super().action_last()
+        self.follow = not self.session.complete
+
+    def action_choose(self) -> None:
+        """Give the focus to the selected message immediately, because the next key may already be pressed."""
+        if self.count():
+            self.screen.set_focus(self.screen.query_one(Detail).pane)
+
+    def partner(self) -> int | None:
+        """Return the position of the selected row's request or response; None if it is not shown."""
+        partner = self.session.partner(self.place()) if self.count() else None
+        return None if partner is None else self.selection.position(self.session.index.rows[partner])
+
+    def toggle_mark(self) -> None:
+        """Mark or unmark the selected row."""
+        if self.count():
+            self.marked ^= {self.selected}
+            self.repaint(self.cursor)
+
+    def next_marked(self) -> int | None:
+        """Return the position of the next marked row; the first follows the last; None if no marked row is shown."""
+        shown = sorted(at for n in self.marked if (at := self.selection.position(n)) is not None)
+        return next((at for at in shown if at > self.cursor), shown[0] if shown else None)
+
+    def _select(self, at: int) -> None:
+        """Make the row at a position the selected one, and redraw the rows that this changes."""
+        self.selected = self.selection.line(at)
+        partner = self.partner()
+        before, self._tied = self._tied, None if partner is None else (min(at, partner), max(at, partner))
+        if before != self._tied:
+            for first, last in filter(None, (before, self._tied)):
+                top = self.scroll_offset.y
+                for place in range(max(first, top), min(last, top + self.size.height) + 1):
+                    self.repaint(place)
+
+    def _tie(self, place: int) -> str:
+        if self._tied is None or not self._tied[0] <= place <= self._tied[1]:
+            return " "
+        return "┌" if place == self._tied[0] else "└" if place == self._tied[1] else "│"
+
+
+class TimelineView(View):
+    """The rows and the message of the selected row; it posts notices about the results of keys."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("timeline"), *bindings("timeline message")]
+
+    def __init__(self, session: OpenCapture | Merged) -> None:
+        super().__init__(id="panes")
+        self._session = session
+        self._shown: TimelineRow | None = None  # the selected row at the time when its message was shown
+        self._told = 0.0  # that time
+
+    class Notice(Message):
+        """The result of a key, or of the search that it started; it may be empty."""
+
+        def __init__(self, text: str = "") -> None:
+            super().__init__()
+            self.text = text
+
+    def compose(self) -> ComposeResult:
+        """Yield the rows and the message."""
+        yield TimelineRows(self._session)
+        yield Detail()
+
+    def on_mount(self) -> None:
+        """Show the message whenever the selection changes; a textual message for this would need one more drawing."""
+        self.watch(self.rows, "cursor", self._moved, init=False)
+
+    def on_show(self) -> None:
+        """Show the row that was selected while the view was hidden."""
+        self.show_message()
+
+    @property
+    def rows(self) -> TimelineRows:
+        """The rows."""
+        return self.query_one(TimelineRows)
+
+    def grown(self) -> None:
+        """Show new rows, and changes of the selected message."""
+        rows = self.rows
+        rows.grown()
+        line = self._session.line(rows.place()) if rows.count() else None
+        news = line != self._shown  # its response, or findings
+        if news and (self._session.complete or self._may_tell()):
+            self.show_message()
+
+    def show_message(self) -> None:
+        """Show the message of the selected row."""
+        self._told = time.monotonic()
+        rows, session = self.rows, self._session
+        if not rows.count() and rows.selection.progress == 1:
+            self._shown = None
+            self.query_one(Detail).show([], session.header)
+        elif rows.count() and self.display:
+            place = rows.place()
+            self._shown = session.line(place)
+            own, there = session.of(place)
+            self.query_one(Detail).show(own.messages(there), own.header, around(own, there))
+
+    def _moved(self) -> None:
+        if not self.rows.follow or self._may_tell():
+            self.show_message()
+
+    def _may_tell(self) -> bool:
+        """Return whether the message may change without a key: while rows stream in, it changes less often."""
+        return time.monotonic() - self._told > _TOLD
+
+    @on(TimelineRows.Hunted)
+    def _tell_found(self, event: TimelineRows.Hunted) -> None:
+        if event.hunt.found is None:
+            self.app.bell()
+            self.post_message(self.Notice("no row matches"))
+        elif event.hunt.round:
+            self.post_message(self.Notice("the search continued from the other end"))
+
+    def action_next_finding(self, step: int) -> None:
+        """Go to the next failed request or row with a finding, or to the previous one (`step` -1)."""
+        self.rows.find(failed_or_found(self._session), step)
+        self.post_message(self.Notice())
+
+    def action_next_slow(self, step: int) -> None:
+        """Go to the next slow response, or to the previous one (`step` -1)."""
+        self.find(_SLOW, step)
+
+    def find(self, text: str, step: int) -> None:
+        """Go to the next row that matches a filter, or to the previous one (`step` -1)."""
+        self.rows.find(matching(self._session, parse(text, self._session.header.started)), step)
+        self.post_message(self.Notice())
+
+    def action_partner(self) -> None:
+        """Go from a request to its response, or back."""
+        at = self.rows.partner()
+        if at is None:
+            self.app.bell()
+            self.post_message(self.Notice("no request or response to this is shown"))
+        else:
+            self.rows.move_to(at)
+
+    def action_mark(self) -> None:
+        """Mark or unmark the selected row."""
+        self.rows.toggle_mark()
+        self.post_message(self.Notice())
+
+    def action_next_mark(self) -> None:
+        """Go to the next marked row."""
+        at = self.rows.next_marked()
+        if at is None:
+            self.post_message(self.Notice("no row is marked; m marks one"))
+        else:
+            self.rows.move_to(at)
+
+    def action_compare(self) -> None:
+        """Compare two messages; in a merge of two sessions without marks, compare the sessions."""
+        rows, session = self.rows, self._session
+        if not rows.marked and len(session.sessions) == 2:
+            first, second = session.sessions
+            self.app.push_screen(SessionsCompared((first.path, first.header), (second.path, second.header)))
+            return
+        picked = rows.marked if len(rows.marked) > 1 or not rows.count() else rows.marked | {rows.selected}
+        if len(picked) != 2:
+            many = f"{len(picked)} rows are marked; d compares two"
+            text = many if len(picked) > 2 else "m marks a row, then d on another compares the two"
+            self.post_message(self.Notice(text))
+            return
+        lines = sorted(picked, key=lambda n: session.index.row_of(n) or 0)
+        left, right = (side_of(session, n) for n in lines)
+        self.app.push_screen(MessagesCompared(left, right), lambda side: self._jump_to(lines, side))
+
+    def _jump_to(self, lines: list[int], side: int | None) -> None:
+        if side is not None:
+            self.post_message(Jump(lines[side]))
+
+    def action_deltas(self) -> None:
+        """Switch between times since the start and since the row above."""
+        self.rows.deltas = not self.rows.deltas
+        self.post_message(self.Notice())
+
+    async def action_message(self, action: str) -> None:
+        """Run an action of the message, which does not have the focus."""
+        await self.query_one(Detail).run_action(action)
