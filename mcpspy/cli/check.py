@@ -5,7 +5,6 @@ import gc
 import os
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
 
@@ -29,6 +28,7 @@ from mcpspy.rules import FORMER, RULES, LocatedFinding, current
 from mcpspy.rules.judge import JudgedEvents
 from mcpspy.spec.client_limits import CLIENTS
 from mcpspy.spec.revisions import Revision
+from mcpspy.text import suggestion
 
 _FAILED = 2
 """The exit status if a bug of ours prevented some checks, whatever else was found."""
@@ -146,10 +146,9 @@ def _clients(names: Sequence[str]) -> frozenset[str]:
 
 
 def _unknown(what: str, name: str, known: Collection[str], more: str = "") -> UsageError:
-    """Return the error for an unknown name, with the nearest valid name and all valid names."""
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}? The" if near else "the"
-    return UsageError(f"there is no {what} {name!r}; {hint} {what}s are {', '.join(known)}{more}")
+    """Return the error for an unknown name, with the nearest valid name, or else all valid names."""
+    hint = suggestion(name, known, f"the {what}s are {', '.join(known)}{more}")
+    return UsageError(f"there is no {what} {name!r}; {hint}")
 
 
 def _ignored(patterns: Sequence[str]) -> set[str]:

@@ -74,15 +74,15 @@ def run(arguments: "Sequence[str]") -> int:
 def _unknown(name: str) -> str:
     """Return the error for a first word that is neither a command nor a global option."""
     import shlex  # only a mistake needs these two
-    from difflib import get_close_matches
+
+    from mcpspy.text import suggestion
 
     kind, known, otherwise = "command", tuple(COMMANDS), f"the commands are {', '.join(COMMANDS)}"
     if name.startswith("-"):
         kind, known, otherwise = "option", ("--help", "--version"), "see 'mcpspy --help'"
     elif os.path.isfile(name):
         return f"there is no {kind} {name!r}; to open this file: mcpspy tui {shlex.quote(name)}"
-    near = get_close_matches(name, known, n=1)
-    return f"there is no {kind} {name!r}; {f'did you mean {near[0]!r}?' if near else otherwise}"
+    return f"there is no {kind} {name!r}; {suggestion(name, known, otherwise)}"
 
 
 def _installation() -> str:

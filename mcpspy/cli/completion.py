@@ -2,10 +2,10 @@
 
 import argparse
 import os
-from difflib import get_close_matches
 
 from mcpspy.cli.options.set_up import SHELLS
 from mcpspy.errors import UsageError
+from mcpspy.text import suggestion
 
 _SCRIPTS = os.path.join(os.path.dirname(__file__), "completions")
 
@@ -13,8 +13,7 @@ _SCRIPTS = os.path.join(os.path.dirname(__file__), "completions")
 def run(options: argparse.Namespace) -> int:
     """Print the script."""
     if options.shell not in SHELLS:
-        near = get_close_matches(options.shell, SHELLS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(SHELLS)}"
+        hint = suggestion(options.shell, SHELLS, f"there are {', '.join(SHELLS)}")
         raise UsageError(f"there is no completion for {options.shell!r}; {hint}")
     with open(os.path.join(_SCRIPTS, f"mcpspy.{options.shell}"), encoding="utf-8") as script:
         print(script.read(), end="")

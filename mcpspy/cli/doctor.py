@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from mcpspy.clients import routes
 from mcpspy.clients.checks import PROBLEM, Check, of_captures, of_config, of_server
@@ -12,7 +11,7 @@ from mcpspy.clients.places import Found, find, present
 from mcpspy.clients.servers import Server, servers
 from mcpspy.clients.table import BY_ID, client
 from mcpspy.errors import ConfigError, UsageError
-from mcpspy.text import plural, printable
+from mcpspy.text import plural, printable, suggestion
 
 _CORRECT = {
     JSON: "correct the file; the client reads nothing of it",
@@ -53,8 +52,7 @@ def _chosen(target: str | None, machine: Machine) -> list[tuple[Found, list[Serv
     if chosen := [place for place in named if place[1]]:
         return chosen
     names = [*BY_ID, *(server.name for _, own, _ in looked for server in own)]
-    near = get_close_matches(target, names, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else "'mcpspy status' lists them"
+    hint = suggestion(target, names, "'mcpspy status' lists them")
     raise UsageError(f"there is no client and no server {target!r}; {hint}")
 
 

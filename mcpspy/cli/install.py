@@ -5,7 +5,6 @@ import difflib
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from importlib.util import find_spec
 from itertools import groupby
 
@@ -22,7 +21,7 @@ from mcpspy.clients.plan import CANNOT, LEAVE, REFUSE, ROUTE, WRAP, Step
 from mcpspy.clients.table import CLIENTS, PROJECT, SCOPES, Client, client
 from mcpspy.clients.withheld import withheld
 from mcpspy.errors import ConfigError, Unwrappable, UsageError
-from mcpspy.text import plural, printable
+from mcpspy.text import plural, printable, suggestion
 
 _WIDEST = 10_000  # characters of a line of the diff
 
@@ -157,8 +156,7 @@ def check_servers(drafts: Sequence[Draft], names: Sequence[str], chosen: Client)
 
 def _missing(name: str, drafts: Sequence[Draft], chosen: Client) -> str:
     there = sorted({server for draft in drafts for server in draft.servers})
-    near = get_close_matches(name, there, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"its servers are {', '.join(there) or 'none'}"
+    hint = suggestion(name, there, f"its servers are {', '.join(there) or 'none'}")
     return f"{chosen.name} has no server {name!r} in {', '.join(draft.config.path for draft in drafts)}; {hint}"
 
 

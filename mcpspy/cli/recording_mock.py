@@ -20,7 +20,7 @@ from mcpspy.replay.mock.stdio import Heard, Mock, say_due, serve
 from mcpspy.replay.script.growth import beside, take_in
 from mcpspy.replay.script.load import load
 from mcpspy.replay.script.turns import Script
-from mcpspy.text import printable
+from mcpspy.text import plural, printable
 from mcpspy.wire.jsonrpc import Result
 
 _ANSWERS = 10.0  # seconds to wait for pending answers after the client has closed stdin
@@ -81,7 +81,7 @@ def serve_recording(options: argparse.Namespace) -> Mock:
     os.dup2(2, 1)  # stdout carries only messages; all other output goes to stderr
     recovered = take_in(path, say)
     if recovered:
-        say(f"{path} has {_requests(recovered)} more, of an earlier session that was not added when it ended")
+        say(f"{path} has {plural(recovered, 'request')} more, of an earlier session that was not added when it ended")
     scripts = [load(path, say)] if os.path.exists(path) else []
     name = scripts[0].header.name if scripts and scripts[0].header else None
     heard: Heard = queue.SimpleQueue()
@@ -121,7 +121,8 @@ def _hear_out(mock: Mock, missing: Missing, heard: Heard, sink: int) -> None:
 def _tell(path: str, asked: list[str], added: int) -> None:
     names = [printable(name, _LONGEST) for name in dict.fromkeys(asked)]
     shown = ", ".join(names[:_MOST]) + (f" and {len(names) - _MOST:,} more" if len(names) > _MOST else "")
-    say(f"{path} lacked {shown}; it has {_requests(added)} more now" if added else f"{path} still lacks {shown}")
+    now = f"lacked {shown}; it has {plural(added, 'request')} more now" if added else f"still lacks {shown}"
+    say(f"{path} {now}")
 
 
 def _tell_revision(path: str, scripts: list[Script], spoken: str | None) -> None:
@@ -133,10 +134,6 @@ def _tell_revision(path: str, scripts: list[Script], spoken: str | None) -> None
             f"the server answered with revision {spoken}, but {path} with {told[0]}: record the capture again to have "
             "one revision only"
         )
-
-
-def _requests(count: int) -> str:
-    return f"{count:,} request" + ("" if count == 1 else "s")
 
 
 def _end_by_signals(heard: Heard) -> threading.Event:

@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from mcpspy.errors import UsageError
@@ -16,7 +15,7 @@ from mcpspy.spec.extensions.extension import Extension
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema
-from mcpspy.text import plural
+from mcpspy.text import plural, suggestion
 
 Definitions = dict[str, Schema]
 
@@ -85,8 +84,7 @@ def _revision(name: str) -> Revision:
     revision = Revision.of(name)
     if revision is None:
         known = [each.value for each in Revision]
-        near = get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"the revisions are {', '.join(known)}"
+        hint = suggestion(name, known, f"the revisions are {', '.join(known)}")
         raise UsageError(f"there is no revision {name!r}; {hint}")
     return revision
 
@@ -95,9 +93,7 @@ def _definition(revision: Revision, name: str) -> str:
     if name in all_definitions(revision):
         return name
     others = ", ".join(other.value for other in Revision if name in all_definitions(other))
-    by_case = {known.lower(): known for known in all_definitions(revision)}
-    near = [by_case[close] for close in get_close_matches(name.lower(), by_case, n=3)]
-    hint = f"did you mean {' or '.join(near)}?" if near else f"'mcpspy schema show {revision.value}' shows all"
+    hint = suggestion(name, all_definitions(revision), f"'mcpspy schema show {revision.value}' shows all", most=3)
     where = f" (it is in {others})" if others else ""
     raise UsageError(f"{revision.value} has no definition {name!r}{where}; {hint}")
 

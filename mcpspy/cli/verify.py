@@ -1,7 +1,6 @@
 """`mcpspy verify`: prove that mcpspy changes nothing that a client or a server can observe."""
 
 import argparse
-import json
 import os
 import shlex
 import signal
@@ -15,6 +14,7 @@ from mcpspy.cli.output import say
 from mcpspy.cli.progress import ProgressBar
 from mcpspy.cli.targets import existing_path
 from mcpspy.errors import UsageError
+from mcpspy.json_values import parsed
 from mcpspy.secrets.redactor import shown
 from mcpspy.text import printable
 
@@ -101,7 +101,7 @@ def _calls(named: Sequence[str], *, from_capture: bool) -> dict[str, Any]:
         if equals and from_capture:
             raise UsageError(f"--call {name!r} takes no arguments with --capture, which has them")
         try:
-            found[name] = json.loads(value) if equals else {}
+            found[name] = parsed(value) if equals else {}
         except ValueError as error:
             raise UsageError(f"--call {name!r}: the arguments are not JSON: {error}") from None
         if not isinstance(found[name], dict):

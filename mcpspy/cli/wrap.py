@@ -138,7 +138,7 @@ def _limit(text: str | None) -> int | None:
 def _unknown(word: str) -> str:
     if not word.startswith("-"):
         return f"put '--' before the server's command: mcpspy wrap -- {word} ..."
-    from difflib import get_close_matches
+    from mcpspy.text import suggestion
 
-    near = get_close_matches(word.partition("=")[0], WRAP.named_options, n=1)
-    return f"wrap has no option {word!r}" + (f"; did you mean {near[0]!r}?" if near else "; see 'mcpspy wrap --help'")
+    hint = suggestion(word.partition("=")[0], WRAP.named_options, "see 'mcpspy wrap --help'")
+    return f"wrap has no option {word!r}; {hint}"
