@@ -12,7 +12,7 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError
 from mcpspy.replay.compare.offers import Change
 from mcpspy.replay.compare.sessions import FINE, Compared
-from mcpspy.replay.compare.values import ABSENT, Difference, differences
+from mcpspy.replay.differences import ABSENT, Difference, differences
 from mcpspy.replay.script.load import script_of
 from mcpspy.report.changes import Changes, examine
 from mcpspy.report.differences import totals

@@ -8,7 +8,7 @@ from typing import Any
 from mcpspy.conversation.offers import HANDSHAKES, LISTED
 from mcpspy.replay.compare.offers import Change, changes, surface, told_differences
 from mcpspy.replay.compare.sessions import FINE, Compared, Ignored, Pairs, Rules, compare, pair
-from mcpspy.replay.compare.values import LISTINGS, Difference
+from mcpspy.replay.differences import LISTINGS, Difference
 from mcpspy.replay.script.turns import Script
 from mcpspy.report.differences import (
     difference_fields,

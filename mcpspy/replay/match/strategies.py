@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from mcpspy.replay.compare.values import Difference, differences, excerpt
+from mcpspy.replay.differences import Difference, differences, excerpt
 from mcpspy.replay.script.issued_values import canonical
 from mcpspy.replay.script.turns import Turn
 from mcpspy.wire.jsonrpc import Request

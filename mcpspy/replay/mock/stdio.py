@@ -21,7 +21,7 @@ from typing import Any
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import Path, member
-from mcpspy.replay.compare.values import Difference, answer_differences
+from mcpspy.replay.differences import Difference, answer_differences
 from mcpspy.replay.match.strategies import STRATEGIES, Matcher, Miss, Strategy, key
 from mcpspy.replay.mock.frames import OutgoingFrame, error_line, result_line
 from mcpspy.replay.mock.missing import Missing

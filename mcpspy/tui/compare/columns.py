@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 
-from mcpspy.replay.compare.values import ABSENT, Difference, excerpt
+from mcpspy.replay.differences import ABSENT, Difference, excerpt
 from mcpspy.report.differences import sides
 from mcpspy.report.words import FOLDS
 from mcpspy.text import plural, printable

@@ -1,6 +1,6 @@
 """Two values side by side as an outline; equal parts are folded.
 
-A pairing is two values that correspond. Its parts come from `mcpspy.replay.compare.values.step`, so the differences
+A pairing is two values that correspond. Its parts come from `mcpspy.replay.differences.step`, so the differences
 here are exactly those that `mcpspy diff` reports. Equal parts are made only when they are unfolded. If a text of
 several lines has changed, its lines are shown as parts, but the whole text counts as one difference.
 """
@@ -11,9 +11,8 @@ from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
 from mcpspy.json_values import Path, pointer
-from mcpspy.replay.compare.align import by_order
-from mcpspy.replay.compare.values import ABSENT, Difference, excerpt, step
 from mcpspy.replay.compare.volatile import looks_volatile
+from mcpspy.replay.differences import ABSENT, Difference, by_order, excerpt, step
 from mcpspy.timeline import Row
 
 State = Literal["same", "parts", "changed", "missing", "extra", "volatile", "passed"]
