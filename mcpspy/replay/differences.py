@@ -29,7 +29,7 @@ from typing import Any, Final
 import orjson
 
 from mcpspy.json_values import Number, Path, pointer
-from mcpspy.replay.script.issued_values import OPAQUE, VOLATILE, canonical, matches, renamed
+from mcpspy.replay.issued_values import OPAQUE, VOLATILE, canonical, matches, renamed
 from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import decode
 

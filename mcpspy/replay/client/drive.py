@@ -4,7 +4,7 @@ The driver handles the messages of the capture in order. It sends the client's m
 because a later message may depend on them. So a request is sent when everything before it in the capture has been
 received, and concurrent requests stay concurrent. Each wait has a time-out. The server's requests are answered as in
 the capture whenever they are received. Messages are sent as recorded, byte for byte, except for the values that the
-server has issued (`mcpspy.replay.script.issued_values`) and the ids of its requests.
+server has issued (`mcpspy.replay.issued_values`) and the ids of its requests.
 
 A server that dies, hangs or sends malformed messages is an outcome: the driver notes why responses are missing, and
 continues if that makes sense. The messages are compared later, from the new capture.
@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
 from mcpspy.replay.client.stdio import Ended, Failed, Link, signals_restored
+from mcpspy.replay.issued_values import Values, canonical, json_text, rewritten
 from mcpspy.replay.match.strategies import key
-from mcpspy.replay.script.edit import json_text, rewritten
-from mcpspy.replay.script.issued_values import Values, canonical
 from mcpspy.replay.script.turns import LOG, PROGRESS, Script, ScriptLine, Turn
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
 from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, parse

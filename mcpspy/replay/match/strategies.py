@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from mcpspy.replay.differences import Difference, differences, excerpt
-from mcpspy.replay.script.issued_values import canonical
+from mcpspy.replay.issued_values import canonical
 from mcpspy.replay.script.turns import Turn
 from mcpspy.wire.jsonrpc import Request
 from mcpspy.wire.subject import subject

@@ -8,8 +8,8 @@ recorded is forwarded to the live server, unless the nearest recording may answe
 
 from collections.abc import Callable
 
+from mcpspy.replay.issued_values import rewritten
 from mcpspy.replay.match.strategies import Matcher
-from mcpspy.replay.script.edit import rewritten
 from mcpspy.replay.script.load import load
 from mcpspy.replay.script.turns import Turn
 from mcpspy.wire.jsonrpc import Request, parse

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from mcpspy.replay.script.edit import json_text
+from mcpspy.replay.issued_values import json_text
 from mcpspy.wire.jsonrpc import Id
 
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mcpspy.json_values import Path, member
+from mcpspy.replay.issued_values import edited
 from mcpspy.replay.mock.frames import OutgoingFrame, error_line
-from mcpspy.replay.script.edit import edited
 from mcpspy.replay.script.turns import CANCELLED, PROGRESS, progress_token
 from mcpspy.wire.jsonrpc import Body, Error, Id, Invalid, Notification, Request, Result, exact_id, parse
 

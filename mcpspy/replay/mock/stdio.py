@@ -22,11 +22,10 @@ from typing import Any
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import Path, member
 from mcpspy.replay.differences import Difference, answer_differences
+from mcpspy.replay.issued_values import canonical, rewritten
 from mcpspy.replay.match.strategies import STRATEGIES, Matcher, Miss, Strategy, key
 from mcpspy.replay.mock.frames import OutgoingFrame, error_line, result_line
 from mcpspy.replay.mock.missing import Missing
-from mcpspy.replay.script.edit import rewritten
-from mcpspy.replay.script.issued_values import canonical
 from mcpspy.replay.script.turns import CANCELLED, PROGRESS, Script, ScriptLine, Turn, answer, progress_token
 from mcpspy.replay.streams import chunks, lines, send
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
