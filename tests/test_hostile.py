@@ -20,7 +20,7 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.contract.verify.session import recorded
 from mcpspy.errors import CaptureError, McpspyError, UsageError
 from mcpspy.exporters import single_message
-from mcpspy.replay.match.strategies import STRATEGIES
+from mcpspy.replay.match import STRATEGIES
 from mcpspy.replay.mock.stdio import Mock
 from mcpspy.replay.run import writing
 from mcpspy.replay.script.growth import beside, take_in

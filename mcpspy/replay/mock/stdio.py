@@ -23,7 +23,7 @@ from mcpspy.conversation.model import Message
 from mcpspy.json_values import Path, member
 from mcpspy.replay.differences import Difference, answer_differences
 from mcpspy.replay.issued_values import canonical, rewritten
-from mcpspy.replay.match.strategies import STRATEGIES, Matcher, Miss, Strategy, key
+from mcpspy.replay.match import STRATEGIES, Matcher, Miss, Strategy, key
 from mcpspy.replay.mock.frames import OutgoingFrame, error_line, result_line
 from mcpspy.replay.mock.missing import Missing
 from mcpspy.replay.script.turns import CANCELLED, PROGRESS, Script, ScriptLine, Turn, answer, progress_token

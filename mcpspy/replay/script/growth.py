@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError, McpspyError
 from mcpspy.recording.append import write_with_sessions
-from mcpspy.replay.match.strategies import Matcher
+from mcpspy.replay.match import Matcher
 from mcpspy.replay.script.load import accept, script_of
 from mcpspy.replay.script.turns import Turn
 from mcpspy.wire.jsonrpc import Request

@@ -1,7 +1,7 @@
 import os
 import threading
 
-from mcpspy.replay.match.strategies import STRATEGIES
+from mcpspy.replay.match import STRATEGIES
 from mcpspy.replay.mock.stdio import Mock, serve
 from tests import limits
 from tests.each import each
