@@ -554,7 +554,7 @@ READING = {
     "sharing.page.writer": MADE,
     "replay.script.load": MADE,
     "clients.routes": DIRECTORY,
-    "replay.script.growth": DIRECTORY,
+    "replay.growth": DIRECTORY,
     "telemetry.checkpoint": "a file of locks, which is not read",
     "relay.mitm.authority": "the key that mitmproxy has made, and the certificates of the system",
     "relay.http.upstream": "certificates that were read by foreign_file",

@@ -16,7 +16,7 @@ PRINTERS = {
     "demo.client": "a program of its own, started by `mcpspy demo`",
     "demo.server": "the same; prints its own words",
     "gate_files.__main__": "a process of its own, which prints to a pipe",
-    "replay.mock.http": "prints its URL",
+    "replay.http_mock": "prints its URL",
     "rules.judge": "a bug of ours, made printable",
     "spec.peer_schemas": "a process of its own, which prints to a pipe",
     "tui.terminal": "the terminal of the application, behind its barrier",

@@ -20,7 +20,7 @@ from mcpspy.relay.http.listener import Relay
 from mcpspy.relay.http.route import HttpRoute
 from mcpspy.relay.http.upstream import Upstream
 from mcpspy.relay.stdio.relay import run
-from mcpspy.replay.mock.http import Front
+from mcpspy.replay.http_mock import Front
 
 if sys.platform == "win32":
     from mcpspy.process.child_windows import environment, spawn

@@ -75,7 +75,7 @@ def _as_path(path: str) -> str:
 
 
 def _serve_web(make: Callable[[], Mock], where: str, gates: list[dict[str, Any]] | None) -> Sequence[Mock]:
-    from mcpspy.replay.mock.http import serve_web  # aiohttp takes 0.2 s to import
+    from mcpspy.replay.http_mock import serve_web  # aiohttp takes 0.2 s to import
 
     if not gates:
         return serve_web(make, where, say)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcpspy.errors import CaptureError, McpspyError, NotACapture
-from mcpspy.replay.script.growth import beside, take_in
+from mcpspy.replay.growth import beside, take_in
 from mcpspy.replay.script.load import accept, load, script_of
 from tests.each import each
 from tests.limits import within
