@@ -22,7 +22,7 @@ from mcpspy.errors import CaptureError, McpspyError, UsageError
 from mcpspy.exporters import single_message
 from mcpspy.replay.growth import beside, take_in
 from mcpspy.replay.match import STRATEGIES
-from mcpspy.replay.mock.stdio import Mock
+from mcpspy.replay.mock import Mock
 from mcpspy.replay.run import writing
 from mcpspy.replay.script.load import load, script_of
 from mcpspy.report.differences import to_json

@@ -11,7 +11,7 @@ from mcpspy.cli.output import say
 from mcpspy.cli.recording_mock import refuse, serve_recording
 from mcpspy.replay.differences import excerpt
 from mcpspy.replay.match import STRATEGIES
-from mcpspy.replay.mock.stdio import Mock, Wrong, serve
+from mcpspy.replay.mock import Mock, Wrong, serve
 from mcpspy.replay.script.load import load
 
 

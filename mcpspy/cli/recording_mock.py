@@ -15,8 +15,7 @@ from mcpspy.cli.output import say
 from mcpspy.errors import UsageError
 from mcpspy.json_values import member
 from mcpspy.replay.growth import RecordedServer, beside, take_in
-from mcpspy.replay.mock.missing import Missing
-from mcpspy.replay.mock.stdio import Heard, Mock, say_due, serve
+from mcpspy.replay.mock import Heard, Missing, Mock, say_due, serve
 from mcpspy.replay.script.load import load
 from mcpspy.replay.script.turns import Script
 from mcpspy.text import plural, printable
