@@ -24,7 +24,7 @@ from mcpspy.replay.growth import beside, take_in
 from mcpspy.replay.match import STRATEGIES
 from mcpspy.replay.mock import Mock
 from mcpspy.replay.run import writing
-from mcpspy.replay.script.load import load, script_of
+from mcpspy.replay.script import load, script_of
 from mcpspy.report.differences import to_json
 from mcpspy.tui.message import facts
 from mcpspy.tui.message.context import around

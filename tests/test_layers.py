@@ -552,7 +552,7 @@ READING = {
     "cli.sql": MADE,
     "sharing.page.selection": MADE,
     "sharing.page.writer": MADE,
-    "replay.script.load": MADE,
+    "replay.script": MADE,
     "clients.routes": DIRECTORY,
     "replay.growth": DIRECTORY,
     "telemetry.checkpoint": "a file of locks, which is not read",

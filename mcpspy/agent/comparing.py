@@ -13,7 +13,7 @@ from mcpspy.errors import UsageError
 from mcpspy.replay.compare.offers import Change
 from mcpspy.replay.compare.sessions import FINE, Compared
 from mcpspy.replay.differences import ABSENT, Difference, differences
-from mcpspy.replay.script.load import script_of
+from mcpspy.replay.script import script_of
 from mcpspy.report.changes import Changes, examine
 from mcpspy.report.differences import totals
 from mcpspy.text import size_text

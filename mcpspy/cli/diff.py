@@ -4,7 +4,7 @@ import argparse
 
 from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.replay.compare.sessions import Ignored
-from mcpspy.replay.script.load import script_of
+from mcpspy.replay.script import script_of
 from mcpspy.report.changes import FORMATS, examine
 
 

@@ -12,7 +12,7 @@ from mcpspy.cli.recording_mock import refuse, serve_recording
 from mcpspy.replay.differences import excerpt
 from mcpspy.replay.match import STRATEGIES
 from mcpspy.replay.mock import Mock, Wrong, serve
-from mcpspy.replay.script.load import load
+from mcpspy.replay.script import load
 
 
 def run(options: argparse.Namespace) -> int:

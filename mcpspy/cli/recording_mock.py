@@ -16,8 +16,7 @@ from mcpspy.errors import UsageError
 from mcpspy.json_values import member
 from mcpspy.replay.growth import RecordedServer, beside, take_in
 from mcpspy.replay.mock import Heard, Missing, Mock, say_due, serve
-from mcpspy.replay.script.load import load
-from mcpspy.replay.script.turns import Script
+from mcpspy.replay.script import Script, load
 from mcpspy.text import plural, printable
 from mcpspy.wire.jsonrpc import Result
 

@@ -19,8 +19,7 @@ from mcpspy.replay.client.stdio import Link
 from mcpspy.replay.compare.sessions import FINE, Compared, Ignored, Rules
 from mcpspy.replay.compare.volatile import looks_volatile
 from mcpspy.replay.run import Replayed, learned, replay
-from mcpspy.replay.script.load import accept, load
-from mcpspy.replay.script.turns import Script
+from mcpspy.replay.script import Script, accept, load
 from mcpspy.report.differences import FORMATS, as_text
 
 if TYPE_CHECKING:

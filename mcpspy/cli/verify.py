@@ -88,7 +88,7 @@ def _words(command: str) -> list[str]:
 
 def _recorded(path: str, calls: Mapping[str, Any]) -> "SessionPlan":
     from mcpspy.contract.verify.session import recorded
-    from mcpspy.replay.script.load import load
+    from mcpspy.replay.script import load
 
     return recorded(load(existing_path(path), say), calls)
 

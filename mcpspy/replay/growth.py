@@ -28,8 +28,7 @@ from mcpspy.errors import CaptureError, McpspyError
 from mcpspy.recording.append import write_with_sessions
 from mcpspy.replay.match import Matcher
 from mcpspy.replay.mock import Heard, Missing
-from mcpspy.replay.script.load import accept, script_of
-from mcpspy.replay.script.turns import Turn
+from mcpspy.replay.script import Turn, accept, script_of
 from mcpspy.replay.streams import chunks, lines, send
 from mcpspy.wire.jsonrpc import Request
 

@@ -23,8 +23,7 @@ from typing import Any
 
 from mcpspy.replay.differences import Difference, differences, excerpt
 from mcpspy.replay.issued_values import canonical, rewritten
-from mcpspy.replay.script.load import load
-from mcpspy.replay.script.turns import Turn
+from mcpspy.replay.script import Turn, load
 from mcpspy.wire.jsonrpc import Request, parse
 from mcpspy.wire.subject import subject
 

@@ -11,8 +11,7 @@ from mcpspy.json_values import member
 from mcpspy.recording.append import write_with_sessions
 from mcpspy.replay.client.drive import Driven, drive
 from mcpspy.replay.compare.sessions import Compared, Ignored, Pairs, Rules, compare
-from mcpspy.replay.script.load import accept, script_of
-from mcpspy.replay.script.turns import Script, Turn
+from mcpspy.replay.script import Script, Turn, accept, script_of
 from mcpspy.wire.jsonrpc import Id, Request
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from mcpspy.recording.append import write_with_sessions
 from mcpspy.replay.client.stdio import Link
 from mcpspy.replay.compare.sessions import Rules
 from mcpspy.replay.run import learned, replay, writing
-from mcpspy.replay.script.load import script_of
+from mcpspy.replay.script import script_of
 from tests.relay.harness import python
 from tests.replay.scripts import SERVER, call, result, script
 from tests.transcript import capture

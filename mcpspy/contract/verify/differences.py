@@ -19,7 +19,7 @@ from mcpspy.json_values import Path, pointer
 from mcpspy.replay.compare.volatile import looks_volatile
 from mcpspy.replay.differences import Difference, differences, excerpt
 from mcpspy.replay.issued_values import begins
-from mcpspy.replay.script.turns import LOG
+from mcpspy.replay.script import LOG
 from mcpspy.text import plural, printable
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result, parse
 

@@ -20,7 +20,7 @@ from mcpspy.errors import McpspyError, UsageError
 from mcpspy.json_values import member
 from mcpspy.replay.issued_values import Values, json_text, rewritten
 from mcpspy.replay.run import writing
-from mcpspy.replay.script.turns import CANCELLED, Script, Turn
+from mcpspy.replay.script import CANCELLED, Script, Turn
 from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result, parse
 

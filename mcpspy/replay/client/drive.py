@@ -23,7 +23,7 @@ from mcpspy.json_values import member
 from mcpspy.replay.client.stdio import Ended, Failed, Link, signals_restored
 from mcpspy.replay.issued_values import Values, canonical, json_text, rewritten
 from mcpspy.replay.match import key
-from mcpspy.replay.script.turns import LOG, PROGRESS, Script, ScriptLine, Turn
+from mcpspy.replay.script import LOG, PROGRESS, Script, ScriptLine, Turn
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
 from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, parse
 

@@ -23,7 +23,7 @@ from mcpspy.json_values import Path, pointer, steps_of
 from mcpspy.replay.differences import ABSENT, Difference, answer_differences, differences
 from mcpspy.replay.issued_values import GIVEN_BACK, begins
 from mcpspy.replay.match import key
-from mcpspy.replay.script.turns import LOG, Script, Turn, answer
+from mcpspy.replay.script import LOG, Script, Turn, answer
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 from mcpspy.wire.subject import subject
 

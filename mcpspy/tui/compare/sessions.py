@@ -17,7 +17,7 @@ from textual.worker import get_current_worker
 from mcpspy.capture.records import Header
 from mcpspy.errors import McpspyError
 from mcpspy.replay.differences import ABSENT
-from mcpspy.replay.script.load import script_of
+from mcpspy.replay.script import script_of
 from mcpspy.report.words import CHANGES, SLOWER
 from mcpspy.text import plural, printable
 from mcpspy.tui.compare.columns import COLUMNS

@@ -16,7 +16,7 @@ from mcpspy.replay.client.http import WebLink, heads_of
 from mcpspy.replay.client.stdio import Ended, Failed, signals_restored
 from mcpspy.replay.compare.sessions import FINE, Rules
 from mcpspy.replay.run import replay
-from mcpspy.replay.script.turns import read
+from mcpspy.replay.script import read
 from mcpspy.wire.jsonrpc import Id, parse
 from tests.each import each
 from tests.relay.harness import to_us

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mcpspy.replay.script.load import script_of
+from mcpspy.replay.script import script_of
 from mcpspy.report.changes import FORMATS, examine
 from mcpspy.tui.compare.messages import MessagesCompared
 from mcpspy.tui.compare.rows import ComparedRows
