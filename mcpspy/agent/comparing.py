@@ -10,10 +10,10 @@ from mcpspy.agent.clean import Scrubber, clipped, size_of
 from mcpspy.agent.rows import payload, place_at
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError
-from mcpspy.replay.compare.offers import Change
-from mcpspy.replay.compare.sessions import FINE, Compared
 from mcpspy.replay.differences import ABSENT, Difference, differences
+from mcpspy.replay.offers import Change
 from mcpspy.replay.script import script_of
+from mcpspy.replay.sessions import FINE, Compared
 from mcpspy.report.changes import Changes, examine
 from mcpspy.report.differences import totals
 from mcpspy.text import size_text

@@ -3,8 +3,8 @@
 import argparse
 
 from mcpspy.cli.progress import ProgressBar, size_of
-from mcpspy.replay.compare.sessions import Ignored
 from mcpspy.replay.script import script_of
+from mcpspy.replay.sessions import Ignored
 from mcpspy.report.changes import FORMATS, examine
 
 

@@ -15,15 +15,15 @@ from mcpspy.errors import UsageError
 from mcpspy.foreign_file import read_foreign
 from mcpspy.output_file import output_file
 from mcpspy.replay import settings
-from mcpspy.replay.client.stdio import Link
-from mcpspy.replay.compare.sessions import FINE, Compared, Ignored, Rules
-from mcpspy.replay.compare.volatile import looks_volatile
+from mcpspy.replay.link import Link
 from mcpspy.replay.run import Replayed, learned, replay
 from mcpspy.replay.script import Script, accept, load
+from mcpspy.replay.sessions import FINE, Compared, Ignored, Rules
+from mcpspy.replay.volatile import looks_volatile
 from mcpspy.report.differences import FORMATS, as_text
 
 if TYPE_CHECKING:
-    from mcpspy.replay.client.http import WebLink
+    from mcpspy.replay.http_link import WebLink
 
 
 def run(options: argparse.Namespace) -> int:
@@ -61,7 +61,7 @@ def _replay(options: argparse.Namespace, script: Script, path: str, *, read_only
 def _connect(options: argparse.Namespace, script: Script, path: str) -> "Link | WebLink":
     name = script.header.name if script.header else "server"
     if options.url:
-        from mcpspy.replay.client.http import WebLink
+        from mcpspy.replay.http_link import WebLink
 
         return WebLink(options.url, options.header, name, path, script.size)
     return Link(options.server, name, path, say, script.size)

@@ -16,7 +16,7 @@ from typing import Any
 
 from mcpspy.errors import ConfigError
 from mcpspy.foreign_file import read_foreign
-from mcpspy.replay.compare.sessions import Ignored, Rules
+from mcpspy.replay.sessions import Ignored, Rules
 from mcpspy.text import suggestion
 from mcpspy.toml_text import toml_values
 

@@ -6,10 +6,10 @@ from statistics import median
 from typing import Any
 
 from mcpspy.conversation.offers import HANDSHAKES, LISTED
-from mcpspy.replay.compare.offers import Change, changes, surface, told_differences
-from mcpspy.replay.compare.sessions import FINE, Compared, Ignored, Pairs, Rules, compare, pair
 from mcpspy.replay.differences import LISTINGS, Difference
+from mcpspy.replay.offers import Change, changes, surface, told_differences
 from mcpspy.replay.script import Script
+from mcpspy.replay.sessions import FINE, Compared, Ignored, Pairs, Rules, compare, pair
 from mcpspy.report.differences import (
     difference_fields,
     different_lines,

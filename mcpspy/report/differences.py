@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 
 from mcpspy.json_values import steps_of
-from mcpspy.replay.compare.sessions import FINE, OUTCOMES, Compared
 from mcpspy.replay.differences import ABSENT, Difference, excerpt
+from mcpspy.replay.sessions import FINE, OUTCOMES, Compared
 from mcpspy.report.ci_formats import Case, command, document
 from mcpspy.report.words import DIFFERENT
 from mcpspy.text import plural, printable

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from mcpspy.replay.compare.sessions import Ignored
+from mcpspy.replay.sessions import Ignored
 from mcpspy.report.changes import Latency, as_json, as_text, examine
 from tests.each import each
 from tests.replay.scripts import call, result, script

@@ -11,8 +11,8 @@ from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
 from mcpspy.json_values import Path, pointer
-from mcpspy.replay.compare.volatile import looks_volatile
 from mcpspy.replay.differences import ABSENT, Difference, by_order, excerpt, step
+from mcpspy.replay.volatile import looks_volatile
 from mcpspy.timeline import Row
 
 State = Literal["same", "parts", "changed", "missing", "extra", "volatile", "passed"]

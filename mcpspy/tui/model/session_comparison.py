@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from mcpspy.replay.compare.offers import surface
-from mcpspy.replay.compare.sessions import FINE
 from mcpspy.replay.differences import ABSENT, Difference
+from mcpspy.replay.offers import surface
 from mcpspy.replay.script import Script
+from mcpspy.replay.sessions import FINE
 from mcpspy.report.changes import Changes, change_title, examine, latency_text
 from mcpspy.report.differences import outcome_text, outcomes_text, totals
 from mcpspy.report.words import CHANGES, SLOWER

@@ -24,7 +24,7 @@ from urllib.parse import urljoin, urlsplit
 
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.json_values import member
-from mcpspy.replay.client.stdio import FLOODS, KILL, PATIENCE, Ended, Failed, end_group
+from mcpspy.replay.link import FLOODS, KILL, PATIENCE, Ended, Failed, end_group
 from mcpspy.replay.script import CANCELLED
 from mcpspy.replay.streams import chunks, lines, room
 from mcpspy.secrets.redactor import shown
