@@ -1,6 +1,6 @@
 """Records are kept until an exchange is recognised as MCP; the bytes are forwarded at once (M-04)."""
 
-from mcpspy.recording.pending import LIMIT, Pending
+from mcpspy.recording.http_exchange import LIMIT, Pending
 from mcpspy.recording.recording import Recording
 from tests.recording.recorder import Recorder
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.verdicts import PASS, UNDECIDED, Hold, Pass, Refuse, Reply
-from mcpspy.recording.http_body import Body
+from mcpspy.recording.http_exchange import Body
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.encoders import coded, encoder
 from mcpspy.relay.http.gated_body import Piece

@@ -19,8 +19,7 @@ from aiohttp.http import HttpVersion11, RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
 
-from mcpspy.recording.http_body import Body
-from mcpspy.recording.http_exchange import HttpExchange
+from mcpspy.recording.http_exchange import Body, HttpExchange
 from mcpspy.relay.http.gates import oauth
 from mcpspy.relay.http.heads import (
     UPGRADE,

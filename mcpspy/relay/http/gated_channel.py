@@ -23,7 +23,7 @@ from mcpspy.gate.facts import Facts
 from mcpspy.gate.gate import Gate
 from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
 from mcpspy.gate.verdicts import PASS, CloseStream, Exit, Hold, Pass, Refuse, Reply, Send
-from mcpspy.recording.http_body import Body, Fields
+from mcpspy.recording.http_exchange import Body, Fields
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.relay.live_gate import LiveGate

@@ -22,7 +22,7 @@ from aiohttp.http import HttpVersion11
 
 from mcpspy.gate.gate import LIMIT
 from mcpspy.gate.verdicts import Drop, Hold, Pass, Refuse, Reply, Send
-from mcpspy.recording.http_body import Body
+from mcpspy.recording.http_exchange import Body
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, keeps_body
 from mcpspy.relay.http.gated_channel import cancel
 from mcpspy.relay.http.heads import Head, every, recorded

@@ -28,7 +28,7 @@ from mcpspy.gate.facts import Facts
 from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.order import FRAMES
 from mcpspy.gate.verdicts import PASS, UNDECIDED, Pass, Reply
-from mcpspy.recording.http_body import Body
+from mcpspy.recording.http_exchange import Body
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, decodable
 from mcpspy.relay.http.encoders import Encoder, encoder
 from mcpspy.relay.http.gated_body import EventBlocks

@@ -14,7 +14,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.http_writer import StreamWriter
 
-from mcpspy.recording.http_body import Body
+from mcpspy.recording.http_exchange import Body
 from mcpspy.relay.http.heads import Head, first, is_json
 from mcpspy.relay.http.http1 import arrived, is_chunked, unread
 from mcpspy.relay.http.response import chunk, record

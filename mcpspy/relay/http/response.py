@@ -17,7 +17,7 @@ from aiohttp.http import HttpVersion11, RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
 
-from mcpspy.recording.http_body import Body
+from mcpspy.recording.http_exchange import Body
 from mcpspy.relay.http.gates import oauth
 from mcpspy.relay.http.heads import Head, every, first, own_origin
 from mcpspy.relay.http.http1 import arrived, unread

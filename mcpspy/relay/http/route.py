@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from aiohttp import web
 
-from mcpspy.recording.http_body import Body, Fields
-from mcpspy.recording.http_exchange import HttpExchange
+from mcpspy.recording.http_exchange import Body, Fields, HttpExchange
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import Address, Head, RawHeaders
 from mcpspy.relay.http.host_guard import Guard

@@ -12,7 +12,7 @@ from aiohttp.base_protocol import BaseProtocol
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_writer import StreamWriter
 
-from mcpspy.recording.http_body import Body
+from mcpspy.recording.http_exchange import Body
 
 _HIGH = 1 << 18  # bytes received and not yet forwarded, above which reading pauses
 _LAST = 1.0  # seconds to forward the last bytes of a peer that has disconnected

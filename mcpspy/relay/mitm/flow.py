@@ -6,9 +6,7 @@ This module does not know mitmproxy. It gets heads and chunks, with the times at
 from collections.abc import Callable
 from typing import Any
 
-from mcpspy.recording.http_body import Body, Fields
-from mcpspy.recording.http_exchange import HttpExchange
-from mcpspy.recording.pending import Pending
+from mcpspy.recording.http_exchange import Body, Fields, HttpExchange, Pending
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import RawHeaders, every, recorded
 from mcpspy.relay.mitm.origins import Origin

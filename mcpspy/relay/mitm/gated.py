@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.verdicts import Drop, Pass, Refuse, Reply, Send
-from mcpspy.recording.http_body import Body, Fields
+from mcpspy.recording.http_exchange import Body, Fields
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, decodable
 from mcpspy.relay.http.gated_channel import GatedChannel, cancel
 from mcpspy.relay.http.heads import RawHeaders, every, first, is_json

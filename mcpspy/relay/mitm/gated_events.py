@@ -12,7 +12,7 @@ from collections.abc import Callable
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Exit, Hold, Pass, Refuse, Reply, Send
-from mcpspy.recording.http_body import Body, Fields
+from mcpspy.recording.http_exchange import Body, Fields
 from mcpspy.relay.http.encoders import encoder
 from mcpspy.relay.http.gated_body import EventBlocks, Piece
 from mcpspy.relay.mitm.flow import Flow

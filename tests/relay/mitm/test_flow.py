@@ -3,7 +3,7 @@
 import pytest
 
 from mcpspy.capture.records import Close, Frame, Open
-from mcpspy.recording.pending import LIMIT
+from mcpspy.recording.http_exchange import LIMIT
 from tests.memory import objects_in
 from tests.relay.mitm.kept import CALL, EVENTS, JSON, Kept, pass_through
 
