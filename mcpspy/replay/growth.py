@@ -25,7 +25,7 @@ from functools import partial
 
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError, McpspyError
-from mcpspy.recording.append import write_with_sessions
+from mcpspy.recording.copy import write_with_sessions
 from mcpspy.replay.match import Matcher
 from mcpspy.replay.mock import Heard, Missing
 from mcpspy.replay.script import Turn, accept, script_of

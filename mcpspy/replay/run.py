@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
-from mcpspy.recording.append import write_with_sessions
+from mcpspy.recording.copy import write_with_sessions
 from mcpspy.replay.issued_values import Values, canonical, json_text, rewritten
 from mcpspy.replay.link import Ended, Failed, Link, signals_restored
 from mcpspy.replay.match import key

@@ -1,6 +1,6 @@
 import pytest
 
-from mcpspy.recording.append import write_with_sessions
+from mcpspy.recording.copy import write_with_sessions
 from mcpspy.replay.link import Link
 from mcpspy.replay.run import learned, replay, writing
 from mcpspy.replay.script import script_of
