@@ -24,8 +24,7 @@ from typing import Any
 from aiohttp import web
 
 from mcpspy.json_values import member
-from mcpspy.process.ports import bound, listening_place, to_dial
-from mcpspy.process.signals import on_ending_signal
+from mcpspy.process.ports import bound, listening_place, on_ending_signal, to_dial
 from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.http1 import Http1Server
 from mcpspy.replay.issued_values import json_text

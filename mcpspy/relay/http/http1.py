@@ -28,7 +28,7 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web_protocol import _ErrInfo
 from yarl import URL
 
-from mcpspy.process.half_close import is_still_held
+from mcpspy.process.ports import is_still_held
 
 LARGEST = 1 << 18
 """The most bytes of a whole head, and of the framing between two bytes of a body."""
