@@ -1,7 +1,7 @@
 """Text for people: captured text made safe for a terminal, and quantities.
 
 Captured text is untrusted until `printable` has processed it (F-08). `escaped` is the last barrier: whatever is written
-to a terminal passes it, so text that nobody has made printable is escaped there (`cli/terminal.py`, `tui/barrier.py`).
+to a terminal passes it, so text that nobody has made printable is escaped there (`cli/output.py`, `tui/barrier.py`).
 
 A server can hide what it did with an escape sequence. It can change how text reads with a right-to-left override. It
 can make the screen unusable with a line of 100 kB. It can draw over the lines above and below with many combining

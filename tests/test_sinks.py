@@ -1,6 +1,6 @@
 """A-14: text reaches a screen only through the sinks that make it safe. docs/security-model.md names them.
 
-A command prints to `sys.stdout` and `sys.stderr`, which `cli/terminal.py` guards. The application draws through the
+A command prints to `sys.stdout` and `sys.stderr`, which `cli/output.py` guards. The application draws through the
 barrier of `tui/barrier.py`, and its widgets must not interpret markup.
 """
 
@@ -66,7 +66,7 @@ def _call(module, node):
         return ["os.write"] * (module not in DESCRIPTORS)
     if called == "input":
         return ["input"] * (module != "cli.output")
-    return [called] * (called.split(".")[-1] in ("Console", "unguarded") and module != "cli.progress")
+    return [called] * (called.split(".")[-1] in ("Console", "unguarded") and module != "cli.output")
 
 
 def _screen(tree):

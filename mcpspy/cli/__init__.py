@@ -23,8 +23,7 @@ def main() -> int:
 
             return complete(arguments[1:])
         from mcpspy.cli.commands import run
-        from mcpspy.cli.output import prepare_streams
-        from mcpspy.cli.terminal import guard
+        from mcpspy.cli.output import guard, prepare_streams
 
         if sys.stdout is None:
             raise UsageError("there is no standard output to write to")

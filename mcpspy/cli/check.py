@@ -10,9 +10,7 @@ from functools import partial
 
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.expected import expectations_of, refuse_unmet_servers
-from mcpspy.cli.output import has_colours
-from mcpspy.cli.progress import ProgressBar, size_of
-from mcpspy.cli.report_file import refuse_to_overwrite, say_unused, write_report
+from mcpspy.cli.output import ProgressBar, has_colours, refuse_to_overwrite, say_unused, size_of, write_report
 from mcpspy.cli.targets import capture_paths, existing_path, newest_capture
 from mcpspy.contract import lock as lock_file
 from mcpspy.contract.expectations import Expectations

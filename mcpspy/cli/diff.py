@@ -2,7 +2,7 @@
 
 import argparse
 
-from mcpspy.cli.progress import ProgressBar, size_of
+from mcpspy.cli.output import ProgressBar, size_of
 from mcpspy.replay.script import script_of
 from mcpspy.replay.sessions import Ignored
 from mcpspy.report.changes import FORMATS, examine

@@ -6,8 +6,7 @@ import sys
 from itertools import chain, count
 
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.output import say
-from mcpspy.cli.progress import ProgressBar, size_of
+from mcpspy.cli.output import ProgressBar, say, size_of
 from mcpspy.cli.tables import built
 from mcpspy.cli.targets import capture_paths, is_file_of, parsed_filter
 from mcpspy.errors import UsageError

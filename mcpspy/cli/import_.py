@@ -3,8 +3,7 @@
 import argparse
 import os
 
-from mcpspy.cli.output import say
-from mcpspy.cli.progress import ProgressBar
+from mcpspy.cli.output import ProgressBar, say
 from mcpspy.errors import CaptureError
 from mcpspy.importers.forms import bring
 from mcpspy.text import plural, printable

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 from mcpspy.capture.location import server_name
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.output import say
-from mcpspy.cli.progress import ProgressBar, size_of
-from mcpspy.cli.report_file import refuse_to_overwrite
+from mcpspy.cli.output import ProgressBar, refuse_to_overwrite, say, size_of
 from mcpspy.cli.targets import capture_paths
 from mcpspy.contract import lock as lock_file
 from mcpspy.contract.ask import ROOM, record_offer

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mcpspy.cli.output import explain, say
-from mcpspy.cli.progress import ProgressBar
-from mcpspy.cli.report_file import write_report
+from mcpspy.cli.output import ProgressBar, explain, say, write_report
 from mcpspy.errors import UsageError
 from mcpspy.foreign_file import read_foreign
 from mcpspy.output_file import output_file

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.progress import ProgressBar, size_of
-from mcpspy.cli.report_file import refuse_to_overwrite, say_unused, write_report
+from mcpspy.cli.output import ProgressBar, refuse_to_overwrite, say_unused, size_of, write_report
 from mcpspy.cli.review import agreed, refuse_without_terminal, scrub_options
 from mcpspy.cli.targets import capture_paths, existing_path
 from mcpspy.errors import UsageError

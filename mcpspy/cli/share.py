@@ -4,9 +4,7 @@ import argparse
 import os
 
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.output import say
-from mcpspy.cli.progress import ProgressBar, size_of
-from mcpspy.cli.report_file import refuse_to_overwrite
+from mcpspy.cli.output import ProgressBar, refuse_to_overwrite, say, size_of
 from mcpspy.cli.review import agreed, refuse_without_terminal, scrub_options
 from mcpspy.cli.targets import existing_path, parsed_filter
 from mcpspy.errors import UsageError

@@ -7,8 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from mcpspy.cli.extras import install_command
-from mcpspy.cli.output import say
-from mcpspy.cli.progress import ProgressBar
+from mcpspy.cli.output import ProgressBar, say
 from mcpspy.cli.targets import readable_paths
 from mcpspy.errors import UsageError
 from mcpspy.query import cache

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mcpspy.cli.output import say
-from mcpspy.cli.progress import ProgressBar
+from mcpspy.cli.output import ProgressBar, say
 from mcpspy.cli.targets import existing_path
 from mcpspy.errors import UsageError
 from mcpspy.json_values import parsed

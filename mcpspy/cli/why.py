@@ -9,8 +9,7 @@ from dataclasses import replace
 import orjson
 
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.output import has_colours, line_width
-from mcpspy.cli.progress import ProgressBar, size_of
+from mcpspy.cli.output import ProgressBar, has_colours, line_width, size_of
 from mcpspy.cli.targets import newest_capture, parsed_filter, readable_paths
 from mcpspy.process.workers import cores, mapped
 from mcpspy.report.lines import WIDTH
