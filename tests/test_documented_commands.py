@@ -221,7 +221,7 @@ def test_each_command_is_one_that_there_is(command, workshop, mcpspy, monkeypatc
         return
     assert name in COMMANDS
     module = importlib.import_module(f"mcpspy.cli.{COMMANDS[name].module}")
-    monkeypatch.setattr(module, "run", lambda _: 0)
+    monkeypatch.setattr(module, COMMANDS[name].function, lambda _: 0)
     assert mcpspy([name, *arguments]) == (0, "", "")
 
 

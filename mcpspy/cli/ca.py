@@ -9,7 +9,7 @@ from mcpspy.errors import UsageError
 from mcpspy.relay.mitm.authority import ADDING, REPLACING, Authority, default
 
 
-def run(options: argparse.Namespace) -> int:
+def run_ca(options: argparse.Namespace) -> int:
     """Run the action `options.what`. `status` exits 1 if there is no authority, or if other users can read its key."""
     authority = default()
     if options.what == "status":

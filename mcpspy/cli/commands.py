@@ -1,7 +1,7 @@
 """The table of commands, and how to run one. The module of a command is imported only when the command runs.
 
-The module has `run(options)`, which returns the exit status; the arguments are in `mcpspy.cli.options`. `wrap` parses
-its few options itself and does not use this module (`mcpspy.cli`).
+Its function, which the table of its arguments names (`mcpspy.cli.options`), takes the options and returns the exit
+status. `wrap` parses its few options itself and does not use this module (`mcpspy.cli`).
 """
 
 import os
@@ -106,7 +106,7 @@ def _run(command: Command, arguments: "Sequence[str]") -> int:
     options = Parser(command).parse(arguments, given)
     module = importlib.import_module(f"mcpspy.cli.{command.module}")
     try:
-        status: int = module.run(options)
+        status: int = getattr(module, command.function)(options)
     except (McpspyError, OSError):
         raise
     except Exception as error:

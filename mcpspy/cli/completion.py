@@ -10,7 +10,7 @@ from mcpspy.text import suggestion
 _SCRIPTS = os.path.join(os.path.dirname(__file__), "completions")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_completion(options: argparse.Namespace) -> int:
     """Print the script."""
     if options.shell not in SHELLS:
         hint = suggestion(options.shell, SHELLS, f"there are {', '.join(SHELLS)}")

@@ -8,7 +8,7 @@ from mcpspy.replay.sessions import Ignored
 from mcpspy.report.changes import FORMATS, examine
 
 
-def run(options: argparse.Namespace) -> int:
+def run_diff(options: argparse.Namespace) -> int:
     """Compare and report. Returns 1 if there is a difference."""
     ignore = [Ignored.parse(text) for text in options.ignore]
     paths = options.old, options.new

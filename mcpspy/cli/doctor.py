@@ -19,7 +19,7 @@ _CORRECT = {
 }
 
 
-def run(options: argparse.Namespace) -> int:
+def run_doctor(options: argparse.Namespace) -> int:
     """Print the checks; exit status 1 if there is a problem."""
     machine = Machine.here()
     problems = _print(of_captures(machine), "")

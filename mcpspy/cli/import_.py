@@ -9,7 +9,7 @@ from mcpspy.importers.forms import bring
 from mcpspy.text import plural, printable
 
 
-def run(options: argparse.Namespace) -> int:
+def run_import(options: argparse.Namespace) -> int:
     """Create the captures and print their paths."""
     size = os.path.getsize(options.file) if os.path.isfile(options.file) else 0
     with ProgressBar("importing", size) as bar:

@@ -13,7 +13,7 @@ from mcpspy.text import SIZES, age_text, plural, printable, quantity, size_text
 _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
-def run(options: argparse.Namespace) -> int:
+def run_prune(options: argparse.Namespace) -> int:
     """Delete, or with `--dry-run` list what would be deleted."""
     if options.older is None and options.keep is None:
         raise UsageError("prune needs to know what is old: --older 30d, --keep 2GB, or both")

@@ -11,7 +11,7 @@ from mcpspy.rules import RULES, current
 _WIDEST = 100  # maximum width of prose on a terminal, in columns
 
 
-def run(options: argparse.Namespace) -> int:
+def run_rules(options: argparse.Namespace) -> int:
     """Print the table, or the requested rule."""
     width = min(line_width(0), _WIDEST)
     if options.rule is None:

@@ -25,7 +25,7 @@ else:
 _NODE = ("node", "npx", "npm", "pnpm", "yarn", "tsx")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_client(options: argparse.Namespace) -> int:
     """Replace this process by the client. Returns an exit status only if that is impossible."""
     argv = options.server
     if options.without_dashes:
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     authority = default()
     if not authority.exists():
         raise UsageError(f"there is no authority in {authority.folder} to trust: start 'mcpspy mitm', which creates it")
-    environ = _environment()
+    environ = _environment_of_client()
     for name in authority.left_out(environ):
         say(f"{name} is replaced: {environ[name]} is not a file of certificates")
     for name, value in (through(proxy) | authority.trust(environ)).items():
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     return _become(argv, environ)
 
 
-def _environment() -> dict[str, str]:
+def _environment_of_client() -> dict[str, str]:
     """Return the environment of this process, with our own variables: the client may start `mcpspy wrap`."""
     own = {name: value for name, value in os.environ.items() if name.startswith("MCPSPY_")}
     return {os.fsdecode(name): os.fsdecode(value) for name, value in environment().items()} | own

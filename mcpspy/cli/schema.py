@@ -20,7 +20,7 @@ from mcpspy.text import plural, suggestion
 Definitions = dict[str, Schema]
 
 
-def run(options: argparse.Namespace) -> int:
+def run_schema(options: argparse.Namespace) -> int:
     """Print what was requested."""
     if options.what == "list":
         for revision in Revision:

@@ -24,7 +24,7 @@ SMALL = 1 << 20
 """Up to this size of all captures, in bytes, one process is faster than starting more processes."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run_scrub(options: argparse.Namespace) -> int:
     """Scrub one capture, or check several. Returns 1 if `--check` finds something or a waiver is stale."""
     wanted = scrub_options(options)
     if options.check:

@@ -11,7 +11,7 @@ from mcpspy.clients.table import client
 from mcpspy.errors import UsageError
 
 
-def run(options: argparse.Namespace) -> int:
+def run_uninstall(options: argparse.Namespace) -> int:
     """Undo what `install` did, byte for byte if the file has not been changed by others since."""
     chosen, machine = client(options.client), Machine.here()
     places = existing(chosen, machine, options.scope)

@@ -19,7 +19,7 @@ from mcpspy.timeline import final_rows
 _SMALL = 1 << 18  # bytes that one process reads as fast as several
 
 
-def run(options: argparse.Namespace) -> int:
+def run_why(options: argparse.Namespace) -> int:
     """Explain the captures. Returns 1 if there are problems."""
     named = readable_paths(options.captures or [newest_capture()])
     every = _explained(list({os.path.realpath(path): path for path in named}.values()))

@@ -133,6 +133,7 @@ CHECK = (
         "list the rules of 'check', or explain one",
         "List the rules, or explain one of them: what it finds, how to fix it, and examples.",
         Positional("rule", "RULE", many="?", offers=rules),
+        run="rules.run_rules",
     ),
     Command(
         "lock",
@@ -177,6 +178,7 @@ CHECK = (
                 Positional("new", "NEW", offers=REVISIONS),
             ),
         ),
+        run="schema.run_schema",
     ),
 )
 """The group `Check` of `mcpspy --help`."""

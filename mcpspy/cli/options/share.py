@@ -64,6 +64,7 @@ SHARE = (
             placeholder="FILE",
             text="with --check: accept the places that FILE lists, with reasons (TOML)",
         ),
+        run="scrub.run_scrub",
     ),
     Command(
         "import",
@@ -73,7 +74,7 @@ SHARE = (
         Positional("file", "FILE"),
         FOLDER_OF_CAPTURES,
         epilog="It reads files of mitmproxy, browsers (HAR), the MCP Inspector and others: docs/import.md.",
-        module="import_",
+        run="import_.run_import",
     ),
     Command(
         "export",
