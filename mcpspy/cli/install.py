@@ -1,4 +1,4 @@
-"""`mcpspy install`: put mcpspy in front of the servers of an MCP client."""
+"""`mcpspy install` and `mcpspy uninstall`: put mcpspy in front of the servers of an MCP client, and remove it again."""
 
 import argparse
 import difflib
@@ -12,7 +12,7 @@ from mcpspy.cli.extras import install_command
 from mcpspy.cli.output import confirmed
 from mcpspy.clients import routes
 from mcpspy.clients.checks import in_shell, stale
-from mcpspy.clients.drafts import Draft, agents, installs, write
+from mcpspy.clients.drafts import Draft, agents, installs, uninstalls, write
 from mcpspy.clients.entries import wrapped
 from mcpspy.clients.launcher import fleeting, launcher
 from mcpspy.clients.machine import Machine
@@ -227,3 +227,27 @@ def _print_advice(
 _WORDS = {action: action for action in (WRAP, ROUTE, "undo", "add")} | {
     REFUSE: "cannot be wrapped", CANNOT: "cannot be changed",
 }  # fmt: skip
+
+
+def run_uninstall(options: argparse.Namespace) -> int:
+    """Undo what `install` did, byte for byte if the file has not been changed by others since."""
+    chosen, machine = client(options.client), Machine.here()
+    places = existing(chosen, machine, options.scope)
+    if options.agent:
+        if options.servers:
+            raise UsageError("--agent takes no servers: it removes 'mcpspy mcp' itself")
+        drafts = agents(places, machine, routes.load(), None)
+    else:
+        drafts = uninstalls(places, machine, options.servers, routes.load())
+    check_servers(drafts, options.servers, chosen)
+    print_plan(drafts)
+    if options.dry_run:
+        print_changes(drafts)
+        return 0
+    write(drafts)
+    if not any(draft.changes for draft in drafts):
+        print("nothing to change")
+    else:
+        print(f"\n{changed_servers(drafts)} of {chosen.name} now without mcpspy")
+        print(f"now: {chosen.advice.format(name=chosen.name)}")
+    return 1 if any(step.action == CANNOT for draft in drafts for step in draft.steps) else 0

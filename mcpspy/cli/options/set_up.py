@@ -48,7 +48,7 @@ SET_UP = (
         SCOPE,
         DRY_RUN,
         Option("--agent", text="remove 'mcpspy mcp', which 'install --agent' added"),
-        run="uninstall.run_uninstall",
+        run="install.run_uninstall",
     ),
     Command(
         "status",
