@@ -5,7 +5,7 @@ import argparse
 from mcpspy.cli.output import ProgressBar, size_of
 from mcpspy.replay.script import script_of
 from mcpspy.replay.sessions import Ignored
-from mcpspy.report.changes import FORMATS, examine
+from mcpspy.report.changes import CHANGE_FORMATS, examine
 
 
 def run_diff(options: argparse.Namespace) -> int:
@@ -15,5 +15,5 @@ def run_diff(options: argparse.Namespace) -> int:
     with ProgressBar("reading", sum(map(size_of, paths))) as bar:
         old, new = (script_of(path, bar.advance) for path in paths)
     report = examine(old, new, ignore)
-    print(FORMATS[options.format](report), end="")
+    print(CHANGE_FORMATS[options.format](report), end="")
     return 1 if report.differs else 0

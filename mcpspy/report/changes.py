@@ -93,7 +93,7 @@ def _latencies(pairs: Pairs) -> Iterator[Latency]:
             yield Latency(method, name, median(recorded), median(observed))
 
 
-def as_text(report: Changes) -> str:
+def changes_text(report: Changes) -> str:
     """Return the report for people: what the server offers, what it answered, what takes longer or less."""
     lines = []
     if report.told:
@@ -131,7 +131,7 @@ def latency_text(latency: Latency) -> str:
     return f"{what}: {recorded} became {observed}"
 
 
-def as_json(report: Changes) -> str:
+def changes_json(report: Changes) -> str:
     """Return the report on one line. `docs/replay.md` describes it."""
     fields: dict[str, Any] = {"server": [difference_fields(it) for it in report.told]}
     fields |= {kind: [_change_fields(it) for it in report.changes if it.kind == kind] for kind in LISTINGS}
@@ -152,5 +152,5 @@ def _change_fields(change: Change) -> dict[str, Any]:
     }
 
 
-FORMATS: dict[str, Callable[[Changes], str]] = {"text": as_text, "json": as_json}
+CHANGE_FORMATS: dict[str, Callable[[Changes], str]] = {"text": changes_text, "json": changes_json}
 """By the name that `--format` accepts, the default first."""

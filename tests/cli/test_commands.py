@@ -201,7 +201,7 @@ FIXED = {
     "check --client": (*client_limits.CLIENTS, "all"),
     "check --format": findings.FORMATS,
     "scrub --format": findings.PLACE_FORMATS,
-    "diff --format": changes.FORMATS,
+    "diff --format": changes.CHANGE_FORMATS,
     "replay --format": differences.FORMATS,
     "export --format": (*exporters.FORMATS, "parquet"),
     "sql --format": sql.FORMATS,

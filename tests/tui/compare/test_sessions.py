@@ -7,7 +7,7 @@ import re
 import pytest
 
 from mcpspy.replay.script import script_of
-from mcpspy.report.changes import FORMATS, examine
+from mcpspy.report.changes import CHANGE_FORMATS, examine
 from mcpspy.tui.compare.messages import MessagesCompared
 from mcpspy.tui.compare.rows import ComparedRows
 from mcpspy.tui.compare.sessions import ChangeRows, SessionsCompared
@@ -49,7 +49,7 @@ async def compared(pilot):
 
 def test_two_marked_sessions_are_compared_as_diff_does_and_a_change_leads_to_its_frames(tmp_path):
     old, new = two(tmp_path)
-    report = json.loads(FORMATS["json"](examine(script_of(old), script_of(new), [])))
+    report = json.loads(CHANGE_FORMATS["json"](examine(script_of(old), script_of(new), [])))
     told = [it for it in report["exchanges"] if it["outcome"] != "same"]
 
     async def scenario(pilot):
