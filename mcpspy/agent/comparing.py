@@ -14,8 +14,7 @@ from mcpspy.replay.differences import ABSENT, Difference, differences
 from mcpspy.replay.offers import Change
 from mcpspy.replay.script import script_of
 from mcpspy.replay.sessions import FINE, Compared
-from mcpspy.report.changes import Changes, examine
-from mcpspy.report.differences import totals
+from mcpspy.report.differences import Changes, examine, totals
 from mcpspy.text import size_text
 from mcpspy.wire.jsonrpc import decode
 

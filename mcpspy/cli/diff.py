@@ -5,7 +5,7 @@ import argparse
 from mcpspy.cli.output import ProgressBar, size_of
 from mcpspy.replay.script import script_of
 from mcpspy.replay.sessions import Ignored
-from mcpspy.report.changes import CHANGE_FORMATS, examine
+from mcpspy.report.differences import CHANGE_FORMATS, examine
 
 
 def run_diff(options: argparse.Namespace) -> int:

@@ -24,7 +24,7 @@ from mcpspy.errors import UsageError
 from mcpspy.filters import KEYS
 from mcpspy.filters.terms import KINDS, SENDERS, STATUSES
 from mcpspy.query.tables import TABLES
-from mcpspy.report import changes, checked, differences, findings
+from mcpspy.report import checked, differences, findings
 from mcpspy.rules import SEVERITIES
 from mcpspy.spec import client_limits
 from mcpspy.spec.revisions import Revision
@@ -201,7 +201,7 @@ FIXED = {
     "check --client": (*client_limits.CLIENTS, "all"),
     "check --format": findings.FORMATS,
     "scrub --format": findings.PLACE_FORMATS,
-    "diff --format": changes.CHANGE_FORMATS,
+    "diff --format": differences.CHANGE_FORMATS,
     "replay --format": differences.FORMATS,
     "export --format": (*exporters.FORMATS, "parquet"),
     "sql --format": sql.FORMATS,

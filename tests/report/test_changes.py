@@ -3,7 +3,7 @@ import json
 import pytest
 
 from mcpspy.replay.sessions import Ignored
-from mcpspy.report.changes import Latency, changes_json, changes_text, examine
+from mcpspy.report.differences import Latency, changes_json, changes_text, examine
 from tests.each import each
 from tests.replay.scripts import call, result, script
 from tests.report.captures import HOSTILE

@@ -7,8 +7,7 @@ from mcpspy.replay.differences import ABSENT, Difference
 from mcpspy.replay.offers import surface
 from mcpspy.replay.script import Script
 from mcpspy.replay.sessions import FINE
-from mcpspy.report.changes import Changes, change_title, examine, latency_text
-from mcpspy.report.differences import outcome_text, outcomes_text, totals
+from mcpspy.report.differences import Changes, change_title, examine, latency_text, outcome_text, outcomes_text, totals
 from mcpspy.report.words import CHANGES, SLOWER
 from mcpspy.text import plural
 from mcpspy.tui.model.comparison import bare

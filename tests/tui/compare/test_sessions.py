@@ -7,7 +7,7 @@ import re
 import pytest
 
 from mcpspy.replay.script import script_of
-from mcpspy.report.changes import CHANGE_FORMATS, examine
+from mcpspy.report.differences import CHANGE_FORMATS, examine
 from mcpspy.tui.compare.messages import MessagesCompared
 from mcpspy.tui.compare.rows import ComparedRows
 from mcpspy.tui.compare.sessions import ChangeRows, SessionsCompared
