@@ -1,32 +1,77 @@
-"""`mcpspy check`: find errors in captures, for people and for CI."""
+"""`mcpspy check` and `mcpspy why`: find errors in captures, for people and for CI; and what failed in them, and why."""
 
 import argparse
 import gc
 import os
+import sys
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import partial
 
+import orjson
+
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.expected import expectations_of, refuse_unmet_servers
-from mcpspy.cli.output import ProgressBar, has_colours, refuse_to_overwrite, say_unused, size_of, write_report
-from mcpspy.cli.targets import capture_paths, existing_path, newest_capture
+from mcpspy.cli.output import (
+    ProgressBar,
+    has_colours,
+    line_width,
+    refuse_to_overwrite,
+    say_unused,
+    size_of,
+    write_report,
+)
+from mcpspy.cli.targets import capture_paths, existing_path, newest_capture, parsed_filter, readable_paths
 from mcpspy.contract import lock as lock_file
-from mcpspy.contract.expectations import Expectations
+from mcpspy.contract.expect_file import expectations, read, refuse_contradictions
+from mcpspy.contract.expectations import Expectations, NoErrors, SessionDuration
 from mcpspy.contract.lock import Lock
 from mcpspy.errors import UsageError
+from mcpspy.gate_files.values import duration
 from mcpspy.process.workers import Advance, Work, cores, mapped
 from mcpspy.report import waivers
 from mcpspy.report.checked import NOTHING, Checked, ReportOptions, Threshold, check, counted, reaches
 from mcpspy.report.findings import FORMATS
-from mcpspy.report.lines import finding_line
+from mcpspy.report.lines import WIDTH, finding_line
+from mcpspy.report.problems import Explained, explain, explained_fields, why_lines
 from mcpspy.report.words import coloured
 from mcpspy.rules import FORMER, RULES, LocatedFinding, current
 from mcpspy.rules.judge import JudgedEvents
 from mcpspy.spec.client_limits import CLIENTS
 from mcpspy.spec.revisions import Revision
 from mcpspy.text import suggestion
+from mcpspy.timeline import final_rows
+
+
+def expectations_of(options: argparse.Namespace) -> Expectations:
+    """Return the expectations that the options declare. Raises UsageError."""
+    found = read(options.expect) if options.expect else Expectations()
+    for option, more in (("--expect-tool", {}), ("--forbid-tool", {"never": True})):
+        for name in getattr(options, option[2:].replace("-", "_")):
+            if not name:
+                raise UsageError(f"{option} has no name; write the name of a tool, where * is any text")
+            found = found.joined(expectations({"tool": [{"name": name, **more}]}, option))
+    refuse_contradictions(options.expect or "--expect-tool, --forbid-tool", found.every)
+    if options.no_failures:
+        found = found.joined(Expectations((NoErrors(None),)))
+    if options.max_duration is not None:
+        try:
+            longest = SessionDuration(None, duration(options.max_duration))
+        except ValueError as error:
+            raise UsageError(f"--max-duration: {error}") from None
+        found = found.joined(Expectations((longest,)))
+    return found
+
+
+def refuse_unmet_servers(expected: Expectations, captures: Sequence[Checked]) -> None:
+    """Raise UsageError for an expectation about a server without captures: it could never be violated."""
+    held = {(it.rule, it.title) for checked in captures for it in checked.met}
+    for expectation in expected.every:
+        if (expectation.rule, expectation.title) not in held:
+            what = f"no capture is of a server {expectation.server!r}, which an expectation names"
+            raise UsageError(f"{what}; 'mcpspy ls' shows the server of each capture")
+
 
 _FAILED = 2
 """The exit status if a bug of ours prevented some checks, whatever else was found."""
@@ -158,3 +203,37 @@ def _ignored(patterns: Sequence[str]) -> set[str]:
             raise UsageError(waivers.no_rule(pattern))
         found |= rules
     return found
+
+
+_SMALL = 1 << 18  # bytes that one process reads as fast as several
+
+
+def run_why(options: argparse.Namespace) -> int:
+    """Explain the captures. Returns 1 if there are problems."""
+    named = readable_paths(options.captures or [newest_capture()])
+    every = _explained(list({os.path.realpath(path): path for path in named}.values()))
+    if options.filter is not None:
+        every = [_matching(explained, options.filter) for explained in every]
+    if options.json:
+        sys.stdout.buffer.write(orjson.dumps(explained_fields(every)) + b"\n")
+    else:
+        for line in why_lines(every, line_width(WIDTH), colour=has_colours()):
+            print(line)
+    return int(any(explained.problems for explained in every))
+
+
+def _explained(paths: Sequence[str]) -> list[Explained]:
+    """Explain captures with a progress bar, on all processors if there is enough to read."""
+    size = sum(map(size_of, paths))
+    with ProgressBar("reading", size) as bar:
+        return mapped(explain, paths, bar.advance, cores() if size > _SMALL else 1)
+
+
+def _matching(explained: Explained, text: str) -> Explained:
+    """Return the same with only the problems that have a row that matches a filter."""
+    capture = Capture(explained.path)
+    wanted = parsed_filter(text, capture.header.started)
+    numbers = {n for problem in explained.problems for n in problem.rows}
+    rows = final_rows(capture.records, live=explained.live) if numbers else ()
+    matching = {row.n for row in rows if row.n in numbers and wanted(row)}
+    return replace(explained, problems=tuple(it for it in explained.problems if matching.intersection(it.rows)))

@@ -37,7 +37,7 @@ EXPECTATIONS = (
         text="expect that a tool is never called; * is any text; repeatable",
     ),
 )
-"""What a session must do; `mcpspy.cli.expected` reads them."""
+"""What a session must do; `mcpspy.cli.check` reads them."""
 
 CHECK = (
     Command(

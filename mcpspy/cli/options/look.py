@@ -37,7 +37,7 @@ LOOK = (
         ),
         Option("--json", text="print one JSON object (docs/json.md)"),
         epilog="Returns 1 if there are problems.",
-        run="why.run_why",
+        run="check.run_why",
     ),
     Command(
         "show",
