@@ -29,7 +29,7 @@ from mcpspy.contract.expectations import Expectations, NoErrors, SessionDuration
 from mcpspy.contract.lock import Lock
 from mcpspy.errors import UsageError
 from mcpspy.gate_files.values import duration
-from mcpspy.process.workers import Advance, Work, cores, mapped
+from mcpspy.process.workers import Advance, Result, Work, cores, mapped
 from mcpspy.report import waivers
 from mcpspy.report.checked import NOTHING, Checked, ReportOptions, Threshold, check, counted, reaches
 from mcpspy.report.findings import FORMATS
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         refuse_to_overwrite("--output", options.output, [*paths, *filter(None, [options.waivers, options.lock])])
     work = partial(_check, revision=revision, clients=clients, expected=expected, lock=lock, form=form)
-    captures: Sequence[Checked] = _checked(paths, work)
+    captures: Sequence[Checked] = _for_each("checking", work, paths)
     refuse_unmet_servers(expected, captures)
     waived = waivers.apply(accepted, captures, datetime.now(tz=UTC).date())
     captures = [counted(checked.without(ignored)) for checked in waived.captures]
@@ -116,10 +116,10 @@ def run(options: argparse.Namespace) -> int:
     return int(reached or bool(waived.stale))
 
 
-def _checked(paths: Sequence[str], work: Work[Checked]) -> list[Checked]:
-    """Check captures with a progress bar, on all processors if there is enough to check."""
+def _for_each(title: str, work: Work[Result], paths: Sequence[str]) -> list[Result]:
+    """Return the results for some captures, with a progress bar, on all processors if there is enough to read."""
     size = sum(map(size_of, paths))
-    with ProgressBar("checking", size) as bar:
+    with ProgressBar(title, size) as bar:
         return mapped(work, paths, bar.advance, cores() if size > SMALL else 1)
 
 
@@ -205,13 +205,10 @@ def _ignored(patterns: Sequence[str]) -> set[str]:
     return found
 
 
-_SMALL = 1 << 18  # bytes that one process reads as fast as several
-
-
 def run_why(options: argparse.Namespace) -> int:
     """Explain the captures. Returns 1 if there are problems."""
     named = readable_paths(options.captures or [newest_capture()])
-    every = _explained(list({os.path.realpath(path): path for path in named}.values()))
+    every = _for_each("reading", explain, list({os.path.realpath(path): path for path in named}.values()))
     if options.filter is not None:
         every = [_matching(explained, options.filter) for explained in every]
     if options.json:
@@ -220,13 +217,6 @@ def run_why(options: argparse.Namespace) -> int:
         for line in why_lines(every, line_width(WIDTH), colour=has_colours()):
             print(line)
     return int(any(explained.problems for explained in every))
-
-
-def _explained(paths: Sequence[str]) -> list[Explained]:
-    """Explain captures with a progress bar, on all processors if there is enough to read."""
-    size = sum(map(size_of, paths))
-    with ProgressBar("reading", size) as bar:
-        return mapped(explain, paths, bar.advance, cores() if size > _SMALL else 1)
 
 
 def _matching(explained: Explained, text: str) -> Explained:
