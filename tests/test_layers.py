@@ -532,7 +532,7 @@ def test_other_commands_are_imported_only_when_they_are_called(tmp_path):
     )
     found = set(run.stdout.splitlines()[-1].split())
     assert "mcpspy.cli.ls" in found
-    assert not {"mcpspy.cli.prune", "mcpspy.cli.show", "mcpspy.relay.stdio.relay", "asyncio"} & found
+    assert not {"mcpspy.cli.check", "mcpspy.cli.show", "mcpspy.relay.stdio.relay", "asyncio"} & found
 
 
 PROC = "files below /proc, which the kernel writes"

@@ -106,7 +106,7 @@ LOOK = (
         Option("--older", placeholder="AGE", text="delete captures older than this: 90m, 12h, 30d, 8w"),
         Option("--keep", placeholder="SIZE", text="delete the oldest until the rest takes at most this: 500MB, 2GB"),
         Option("--dry-run", text="only print what would be deleted"),
-        run="prune.run_prune",
+        run="ls.run_prune",
     ),
     Command(
         "demo",
