@@ -61,7 +61,7 @@ SET_UP = (
         "diagnose why no session appears",
         "Start each server as its MCP client would, and report problems and how to fix them.",
         Positional("target", "CLIENT|SERVER", "default: all clients", many="?", offers=clients),
-        run="doctor.run_doctor",
+        run="status.run_doctor",
     ),
     Command(
         "completion",
