@@ -5,7 +5,7 @@ import sys
 import jsonschema
 import pytest
 
-from mcpspy.cli.schema import changes, type_text
+from mcpspy.cli.reference import changes, type_text
 from mcpspy.spec import definitions
 from mcpspy.spec.revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, Revision
 from tests.cli.conftest import refusal

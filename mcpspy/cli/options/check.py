@@ -133,7 +133,7 @@ CHECK = (
         "list the rules of 'check', or explain one",
         "List the rules, or explain one of them: what it finds, how to fix it, and examples.",
         Positional("rule", "RULE", many="?", offers=rules),
-        run="rules.run_rules",
+        run="reference.run_rules",
     ),
     Command(
         "lock",
@@ -178,7 +178,7 @@ CHECK = (
                 Positional("new", "NEW", offers=REVISIONS),
             ),
         ),
-        run="schema.run_schema",
+        run="reference.run_schema",
     ),
 )
 """The group `Check` of `mcpspy --help`."""

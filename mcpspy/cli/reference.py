@@ -1,4 +1,4 @@
-"""`mcpspy schema`: the message shapes of revisions and known extensions, and differences between revisions."""
+"""`mcpspy rules` and `mcpspy schema`: what mcpspy checks, and the message shapes of revisions and known extensions."""
 
 import argparse
 import json
@@ -7,8 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from mcpspy.cli.output import line_width
 from mcpspy.errors import UsageError
 from mcpspy.json_values import walk
+from mcpspy.report.catalogue import explanation, overview
+from mcpspy.report.waivers import no_rule
+from mcpspy.rules import RULES, current
 from mcpspy.spec.definitions import DIALECT, definitions, schema
 from mcpspy.spec.extensions import EXTENSIONS, all_definitions, extension_methods
 from mcpspy.spec.extensions.extension import Extension
@@ -16,6 +20,22 @@ from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema
 from mcpspy.text import plural, suggestion
+
+_WIDEST = 100  # maximum width of prose on a terminal, in columns
+
+
+def run_rules(options: argparse.Namespace) -> int:
+    """Print the table, or the requested rule."""
+    width = min(line_width(0), _WIDEST)
+    if options.rule is None:
+        print(overview(width), end="")
+        return 0
+    name = current(options.rule)
+    if name not in RULES:
+        raise UsageError(no_rule(name))
+    print(explanation(RULES[name], width), end="")
+    return 0
+
 
 Definitions = dict[str, Schema]
 
