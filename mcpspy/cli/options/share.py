@@ -74,7 +74,7 @@ SHARE = (
         Positional("file", "FILE"),
         FOLDER_OF_CAPTURES,
         epilog="It reads files of mitmproxy, browsers (HAR), the MCP Inspector and others: docs/import.md.",
-        run="import_.run_import",
+        run="export.run_import",
     ),
     Command(
         "export",
