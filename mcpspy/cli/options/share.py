@@ -17,7 +17,7 @@ SCRUBBING = (
     ),
     Option("--only-secrets", text="replace secrets only, not e-mail addresses, home directories and user names"),
 )
-"""What is replaced; `mcpspy.cli.review` reads them."""
+"""What is replaced; `mcpspy.cli.share` reads them."""
 
 SHARE = (
     Command(
@@ -64,7 +64,7 @@ SHARE = (
             placeholder="FILE",
             text="with --check: accept the places that FILE lists, with reasons (TOML)",
         ),
-        run="scrub.run_scrub",
+        run="share.run_scrub",
     ),
     Command(
         "import",
