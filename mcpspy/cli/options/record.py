@@ -102,7 +102,7 @@ RECORD = (
         Positional("without_dashes", "COMMAND", None, many="..."),
         usage="mcpspy run [--proxy HOST:PORT] -- COMMAND [ARG...]",
         server=True,
-        run="run.run_client",
+        run="mitm.run_client",
     ),
 )
 """The group `Record` of `mcpspy --help`."""

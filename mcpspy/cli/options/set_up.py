@@ -93,7 +93,7 @@ SET_UP = (
                 "Show where the authority is, when it expires, and who can read its key.",
             ),
         ),
-        run="ca.run_ca",
+        run="mitm.run_ca",
     ),
 )
 """The group `Set up` of `mcpspy --help`."""
