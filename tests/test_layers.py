@@ -546,7 +546,7 @@ READING = {
     "recording.recording": PROC,
     "contract.verify.launch": PROC,
     "contract.verify.probe": f"{PROC}; it runs in place of a server and imports nothing of the package",
-    "cli.completion": OWN,
+    "cli.complete": OWN,
     "sharing.page.assemble": OWN,
     "cli.gates": "the stdout of a process that was started here",
     "cli.sql": MADE,

@@ -69,7 +69,7 @@ SET_UP = (
         "Print the script with which a shell completes commands, options and captures.",
         Positional("shell", "SHELL", ", ".join(SHELLS), offers=tuple(SHELLS)),
         epilog="To switch it on:\n" + "".join(f"  {line}\n" for line in SHELLS.values()),
-        run="completion.run_completion",
+        run="complete.run_completion",
     ),
     Command(
         "ca",
