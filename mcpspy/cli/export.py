@@ -55,7 +55,7 @@ def _run_parquet(options: argparse.Namespace) -> int:
         raise UsageError("--format parquet needs a directory: -o DIR")
     if options.filter is not None:
         raise UsageError("--format parquet takes no --filter: tables are whole, and queries choose rows")
-    from mcpspy.cli.tables import built
+    from mcpspy.cli.sql import built
 
     captures = built(options.captures)
     from mcpspy.query import lake  # needs the extra; `built` reports if it is missing
