@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mcpspy.replay.http_mock import Front
 
 
-def relay_stdio(command: list[str], gates: list[dict[str, Any]], answerers: "Answerers") -> NoReturn:
+def _relay_stdio(command: list[str], gates: list[dict[str, Any]], answerers: "Answerers") -> NoReturn:
     """Start the mock with a command, relay between it and our client, and exit with the status of the mock."""
     from mcpspy.relay.stdio import relay
 
@@ -66,7 +66,7 @@ def relay_stdio(command: list[str], gates: list[dict[str, Any]], answerers: "Ans
     os._exit(status)  # a pump may still block in a read
 
 
-def relay_in_front(where: str, gates: list[dict[str, Any]], answerers: "Answerers") -> "Front":
+def _relay_in_front(where: str, gates: list[dict[str, Any]], answerers: "Answerers") -> "Front":
     """Listen at `HOST:PORT` in place of a mock, and relay to it. Raises UsageError if it cannot listen."""
     import asyncio
 
@@ -103,7 +103,7 @@ _LONGEST = 60  # maximum length of a listed request, in characters
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
-def refuse(options: argparse.Namespace) -> None:
+def _refuse(options: argparse.Namespace) -> None:
     """Raise UsageError if `--record-missing` is not possible, before anything is started."""
     command = "mcpspy mock CAPTURE --record-missing -- COMMAND [ARG...]"
     if not options.record_missing:
@@ -148,7 +148,7 @@ def _refuse_capture(path: str) -> None:
         raise UsageError(f"{path} is one of several files of a capture: --record-missing adds to a capture of one file")
 
 
-def serve_recording(options: argparse.Namespace) -> Mock:
+def _serve_recording(options: argparse.Namespace) -> Mock:
     """Serve the client on stdin and stdout until it disconnects, and add what was missing to the capture."""
     path = options.captures[0]
     sink = os.dup(1)
@@ -240,11 +240,11 @@ def run(options: argparse.Namespace) -> int:
     Returns 1 if a request was not recorded, if an answer of the client is missing or differs from the capture, or if
     the real server did not answer a request (`--record-missing`).
     """
-    refuse(options)
+    _refuse(options)
     gates = compiled(options.gate, "http" if options.listen else "stdio")
     if gates and not options.listen:
-        return relay_stdio(_command(options), gates, recorded_answers(gates))
-    mocks = [serve_recording(options)] if options.record_missing else _serve(options, gates)
+        return _relay_stdio(_command(options), gates, recorded_answers(gates))
+    mocks = [_serve_recording(options)] if options.record_missing else _serve(options, gates)
     for mock in mocks:
         for miss in mock.misses:
             say(str(miss))
@@ -296,7 +296,7 @@ def _serve_web(make: Callable[[], Mock], where: str, gates: list[dict[str, Any]]
 
     if not gates:
         return serve_web(make, where, say)
-    return serve_web(make, "127.0.0.1:0", say, relay_in_front(where, gates, recorded_answers(gates)))
+    return serve_web(make, "127.0.0.1:0", say, _relay_in_front(where, gates, recorded_answers(gates)))
 
 
 def _told(wrong: Wrong) -> str:
