@@ -86,7 +86,7 @@ def _unknown(name: str) -> str:
 
 
 def _installation() -> str:
-    from mcpspy.cli.versions import report  # imported here, so that '--version' stays fast
+    from mcpspy.cli.installation import report  # imported here, so that '--version' stays fast
 
     return report()
 

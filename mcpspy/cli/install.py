@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from itertools import groupby
 
-from mcpspy.cli.extras import install_command
+from mcpspy.cli.installation import install_command
 from mcpspy.cli.output import confirmed
 from mcpspy.clients import routes
 from mcpspy.clients.checks import in_shell, stale

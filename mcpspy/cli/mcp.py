@@ -6,7 +6,7 @@ import signal
 import sys
 
 from mcpspy.capture.location import directory
-from mcpspy.cli.extras import install_command
+from mcpspy.cli.installation import install_command
 from mcpspy.cli.output import say
 from mcpspy.errors import UsageError
 from mcpspy.text import printable

@@ -16,8 +16,8 @@ import sys
 from types import ModuleType
 from urllib.parse import urlsplit
 
-from mcpspy.cli.extras import install_command
 from mcpspy.cli.gates import compiled, recorded_answers
+from mcpspy.cli.installation import install_command
 from mcpspy.cli.output import explain, say
 from mcpspy.errors import SpawnError, UsageError
 from mcpspy.foreign_file import open_foreign

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mcpspy.capture.location import SUFFIX, directory
-from mcpspy.cli.extras import install_command
+from mcpspy.cli.installation import install_command
 from mcpspy.cli.options.share import COLLECTOR
 from mcpspy.cli.output import say
 from mcpspy.cli.targets import existing_path

@@ -7,7 +7,7 @@ import os
 import sys
 from importlib.util import find_spec
 
-from mcpspy.cli.extras import install_command
+from mcpspy.cli.installation import install_command
 from mcpspy.errors import UsageError
 from mcpspy.text import printable
 

@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, BinaryIO
 
 from mcpspy.capture.location import directory
-from mcpspy.cli.extras import install_command
+from mcpspy.cli.installation import install_command
 from mcpspy.cli.output import ProgressBar, say
 from mcpspy.cli.targets import is_file_of, readable_paths
 from mcpspy.errors import UsageError

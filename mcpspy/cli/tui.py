@@ -6,7 +6,7 @@ from types import ModuleType
 
 from mcpspy.capture.location import directory
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.extras import install_command
+from mcpspy.cli.installation import install_command
 from mcpspy.cli.targets import newest_capture
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.process.ports import listening_place
