@@ -213,7 +213,7 @@ def test_each_command_is_one_that_there_is(command, workshop, mcpspy, monkeypatc
     name, *arguments = words(command) or ["tui"]
     if name == "wrap":
         monkeypatch.setattr(wrap, "spawn", parsed)
-        monkeypatch.setattr("mcpspy.cli.reloading.check_reload", parsed)
+        monkeypatch.setattr("mcpspy.cli.wrap.check_reload", parsed)
         monkeypatch.setattr(gates, "compiled_apart", lambda _: ())
         monkeypatch.setattr(gates, "recorded_answers", lambda _: ())
         with pytest.raises(Parsed):

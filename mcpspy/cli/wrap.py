@@ -10,15 +10,15 @@ import sys
 from mcpspy.cli.options import WRAP
 from mcpspy.errors import SpawnError, UsageError
 
-if sys.platform == "win32":
-    from mcpspy.process.child_windows import environment, spawn
-else:
-    from mcpspy.process.child import environment, spawn
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
+
+if sys.platform == "win32":
+    from mcpspy.process.child_windows import environment, spawn
+else:
+    from mcpspy.process.child import environment, spawn
 
 
 def wrap(arguments: list[str]) -> int:
@@ -107,8 +107,6 @@ def _parsed(words: "Iterator[str]") -> "dict[str, Any] | None":
 
 def _reload(argv: list[str], options: "dict[str, Any]", limit: int | None) -> int:
     """Run the relay that replaces the server when files change."""
-    from mcpspy.cli.reloading import check_reload
-
     check_reload(options["reload"], options["after"], gate=options["gate"] is not None)
     from mcpspy.relay.reload.relay import run
 
@@ -125,6 +123,32 @@ def _reload(argv: list[str], options: "dict[str, Any]", limit: int | None) -> in
         after_idle=after_idle,
     )
     os._exit(status)
+
+
+_AFTER = ("idle",)
+
+
+def check_reload(paths: list[str], after: str | None, *, gate: bool) -> None:
+    """Raise UsageError if these paths cannot be watched, or if other options conflict."""
+    from importlib.util import find_spec  # only these options need the imports
+
+    from mcpspy.cli.installation import install_command
+    from mcpspy.text import printable
+
+    if not paths:
+        raise UsageError("--reload-after needs --reload PATH: which files to watch")
+    if sys.platform == "win32":
+        raise UsageError("--reload works on Linux and macOS only")
+    if after is not None and after not in _AFTER:
+        raise UsageError(f"--reload-after takes 'idle' (wait for running calls), not {printable(after, 60)!r}")
+    if gate:
+        raise UsageError("--reload and --gate cannot be used together: give one of them")
+    for path in paths:
+        if not os.path.exists(path):
+            raise UsageError(f"--reload {printable(path, 1000)}: no such file or directory")
+    if find_spec("watchfiles") is None:
+        command = install_command("reload")
+        raise UsageError(f"'mcpspy wrap --reload' needs watchfiles, which is not installed: {command}")
 
 
 def _limit(text: str | None) -> int | None:
