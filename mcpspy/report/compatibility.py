@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mcpspy.spec.client_limits import CLIENTS, LIMITS, SEEN, Limit
 
 
-def document() -> str:
+def compatibility_page() -> str:
     """Return the page."""
     return "\n".join(
         [
@@ -28,18 +28,18 @@ def document() -> str:
             "column has the date of each source, and the version if the source names one. Limits change. The table",
             "leaves out limits without a public source, and problems that a client repairs itself. A test compares",
             "the rows of the SDKs with what the SDKs do.",
-            *(line for client in CLIENTS for line in _section(client)),
+            *(line for client in CLIENTS for line in _client_section(client)),
             "",
         ]
     )
 
 
-def _section(client: str) -> Iterator[str]:
+def _client_section(client: str) -> Iterator[str]:
     yield from ("", f"## {client}", "", f"{CLIENTS[client]}.", "", "| expected | otherwise | source |", "|---|---|---|")
-    yield from (_row(limit) for limit in LIMITS if limit.client == client)
+    yield from (_limit_row(limit) for limit in LIMITS if limit.client == client)
 
 
-def _row(limit: Limit) -> str:
+def _limit_row(limit: Limit) -> str:
     expected = f"`{limit.pattern}`".join(limit.expected.split(limit.pattern)) if limit.pattern else limit.expected
     version = f"; {limit.version}" if limit.version else ""
     return f"| {expected} | {limit.effect.value} | [{limit.dated}]({limit.source}){version} |"
