@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mcpspy.report.compatibility import compatibility_page
+from mcpspy.report.catalogue import compatibility_page
 from mcpspy.spec.client_limits import CLIENTS, LIMITS
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "compat.md"
