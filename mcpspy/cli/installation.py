@@ -125,3 +125,8 @@ def install_command(extra: str) -> str:
     """
     installer = f"{sys.executable} -m pip install" if find_spec("pip") else f"uv pip install --python {sys.executable}"
     return f"{installer} 'mcpspy[{extra}]'"
+
+
+def missing(what: str, package: str | None, extra: str) -> str:
+    """Return that a package of an extra is missing; `what` says what needs it, such as `SQL needs`."""
+    return f"{what} {printable(str(package), 60)}, which is not installed: {install_command(extra)}"

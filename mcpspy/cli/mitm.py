@@ -17,7 +17,7 @@ from types import ModuleType
 from urllib.parse import urlsplit
 
 from mcpspy.cli.gates import compiled, recorded_answers
-from mcpspy.cli.installation import install_command
+from mcpspy.cli.installation import missing
 from mcpspy.cli.output import explain, say
 from mcpspy.errors import SpawnError, UsageError
 from mcpspy.foreign_file import open_foreign
@@ -88,11 +88,8 @@ def interceptor() -> ModuleType:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mitmproxy":
             raise
-        command = install_command("mitm")
-        raise UsageError(
-            f"this needs mitmproxy, which is not installed: {command}, in an environment of its own "
-            "(docs/how-to/tls.md)"
-        ) from None
+        sentence = missing("this needs", "mitmproxy", "mitm")
+        raise UsageError(f"{sentence}, in an environment of its own (docs/how-to/tls.md)") from None
     return mitm
 
 

@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, BinaryIO
 
 from mcpspy.capture.location import directory
-from mcpspy.cli.installation import install_command
+from mcpspy.cli.installation import missing
 from mcpspy.cli.output import ProgressBar, say
 from mcpspy.cli.targets import is_file_of, readable_paths
 from mcpspy.errors import UsageError
@@ -58,10 +58,7 @@ def _imported() -> "ModuleType":
     try:
         from mcpspy.query import build
     except ModuleNotFoundError as error:
-        command = install_command("sql")
-        raise UsageError(
-            f"SQL and Parquet need {printable(str(error.name), 60)}, which is not installed: {command}"
-        ) from None
+        raise UsageError(missing("SQL and Parquet need", error.name, "sql")) from None
     return build
 
 

@@ -132,7 +132,7 @@ def check_reload(paths: list[str], after: str | None, *, gate: bool) -> None:
     """Raise UsageError if these paths cannot be watched, or if other options conflict."""
     from importlib.util import find_spec  # only these options need the imports
 
-    from mcpspy.cli.installation import install_command
+    from mcpspy.cli.installation import missing
     from mcpspy.text import printable
 
     if not paths:
@@ -147,8 +147,7 @@ def check_reload(paths: list[str], after: str | None, *, gate: bool) -> None:
         if not os.path.exists(path):
             raise UsageError(f"--reload {printable(path, 1000)}: no such file or directory")
     if find_spec("watchfiles") is None:
-        command = install_command("reload")
-        raise UsageError(f"'mcpspy wrap --reload' needs watchfiles, which is not installed: {command}")
+        raise UsageError(missing("'mcpspy wrap --reload' needs", "watchfiles", "reload"))
 
 
 def _limit(text: str | None) -> int | None:
