@@ -1,4 +1,4 @@
-"""The command line: one module per command, imported only when that command runs.
+"""The command line. The module of a command is imported only when the command runs.
 
 `wrap` starts a server that a client is waiting for, so it imports only what it needs up to the first byte. The other
 commands are not time-critical.
