@@ -15,7 +15,7 @@ A relay keeps the `Opening` of a head that is repeated, so that the recorded fie
 
 A relay that intercepts sees everything that a client sends to a host. Only the content shows what of it is MCP: a
 header of the protocol, or a JSON-RPC message. Until then the records are kept in a `Pending`; the bytes are forwarded
-already. If an exchange has sent `LIMIT` bytes without such a sign, it is not MCP, and its records are discarded.
+already. If an exchange has sent `MOST_PENDING` bytes without such a sign, it is not MCP, and its records are dropped.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -382,7 +382,7 @@ class HttpExchange:
                 body.end(t, response)
 
 
-LIMIT = 1 << 18
+MOST_PENDING = 1 << 18
 """The most bytes of one exchange that are kept until it is recognised."""
 _RECORD = 64  # bytes that are counted for each frame in addition to its content
 _SIGN = 64  # bytes that are kept of a piece, because a sign of MCP may be split between two pieces
@@ -477,7 +477,7 @@ class Pending:
     def _keep(self, size: int, *call: Any) -> None:
         """Keep a record whose content has that size; discard the exchange if there are too many bytes."""
         self._size += size + _RECORD
-        if self._size > LIMIT:
+        if self._size > MOST_PENDING:
             self.discard()
         elif self._kept is not None:
             self._kept.append(call)
