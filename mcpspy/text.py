@@ -3,7 +3,7 @@
 Captured text is untrusted until `printable` has processed it (F-08). Invisible characters stay only where they do what
 they are for: they join the pictures of an emoji (UTS #51), or letters of Arabic and Indic scripts (UAX #31, 2.3).
 `escaped` is the last barrier: whatever is written to a terminal passes it, so text that nobody has made printable is
-escaped there (`cli/terminal.py`, `tui/app.py`).
+escaped there (`cli/output.py`, `tui/app.py`).
 
 A server can hide what it did with an escape sequence. It can change how text reads with a right-to-left override. It
 can make the screen unusable with a line of 100 kB. It can draw over the lines above and below with many combining

@@ -22,7 +22,7 @@ import pytest
 from mcpspy import cli
 from mcpspy.cli import gates, wrap
 from mcpspy.cli.commands import COMMANDS
-from mcpspy.replay.client import drive, stdio
+from mcpspy.replay import link, run
 from tests.cli.test_replay import SESSION
 from tests.limits import LIMIT
 from tests.replay.scripts import SERVER
@@ -213,7 +213,7 @@ def test_each_command_is_one_that_there_is(command, workshop, mcpspy, monkeypatc
     name, *arguments = words(command) or ["tui"]
     if name == "wrap":
         monkeypatch.setattr(wrap, "spawn", parsed)
-        monkeypatch.setattr("mcpspy.cli.reloading.check_reload", parsed)
+        monkeypatch.setattr("mcpspy.cli.wrap.check_reload", parsed)
         monkeypatch.setattr(gates, "compiled_apart", lambda _: ())
         monkeypatch.setattr(gates, "recorded_answers", lambda _: ())
         with pytest.raises(Parsed):
@@ -221,7 +221,7 @@ def test_each_command_is_one_that_there_is(command, workshop, mcpspy, monkeypatc
         return
     assert name in COMMANDS
     module = importlib.import_module(f"mcpspy.cli.{COMMANDS[name].module}")
-    monkeypatch.setattr(module, "run", lambda _: 0)
+    monkeypatch.setattr(module, COMMANDS[name].function, lambda _: 0)
     assert mcpspy([name, *arguments]) == (0, "", "")
 
 
@@ -238,9 +238,9 @@ def test_a_command_within_a_sentence_has_the_options_that_it_is_given(path):
 @pytest.mark.parametrize("command", RUN)
 def test_each_command_runs(command, place, mcpspy, monkeypatch):
     """Findings or differences give exit status 1, a refused command gives 2."""
-    monkeypatch.setattr(drive, "LEAST", 0.5)
-    monkeypatch.setattr(drive, "GRACE", 0.2)
-    monkeypatch.setattr(stdio, "PATIENCE", 0.5)
+    monkeypatch.setattr(run, "LEAST", 0.5)
+    monkeypatch.setattr(run, "GRACE", 0.2)
+    monkeypatch.setattr(link, "PATIENCE", 0.5)
     arguments = words(command)
     assert not {*arguments[:1], command} & NEVER_HERE, "put it into NOT_RUN, with the reason, or into APART"
     for file in set(arguments) & set(MADE) - {after for word, after in pairwise(arguments) if word == "-o"}:

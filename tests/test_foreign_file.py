@@ -18,7 +18,7 @@ from mcpspy.errors import ConfigError, McpspyError
 from mcpspy.foreign_file import LARGEST, NotRegular, open_foreign, read_foreign, similar
 from mcpspy.gate_files import file as gate_file
 from mcpspy.importers import forms
-from mcpspy.recording.append import write_with_sessions
+from mcpspy.recording.copy import write_with_sessions
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.route import Upstream
 from mcpspy.relay.mitm import authority

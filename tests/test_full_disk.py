@@ -18,7 +18,7 @@ from mcpspy.clients.routes import Route
 from mcpspy.errors import McpspyError
 from mcpspy.exporters.single_message import save
 from mcpspy.relay.mitm.authority import Authority, write_bundle
-from mcpspy.replay.script.load import accept
+from mcpspy.replay.script import accept
 from mcpspy.secrets.redactor import user_key
 from mcpspy.telemetry import followed
 from tests import limits

@@ -20,11 +20,11 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.contract.verify.session import recorded
 from mcpspy.errors import CaptureError, McpspyError, UsageError
 from mcpspy.exporters import single_message
-from mcpspy.replay.match.strategies import STRATEGIES
-from mcpspy.replay.mock.stdio import Mock
+from mcpspy.replay.growth import beside, take_in
+from mcpspy.replay.match import STRATEGIES
+from mcpspy.replay.mock import Mock
 from mcpspy.replay.run import writing
-from mcpspy.replay.script.growth import beside, take_in
-from mcpspy.replay.script.load import load, script_of
+from mcpspy.replay.script import load, script_of
 from mcpspy.report.differences import to_json
 from mcpspy.tui.message import facts
 from mcpspy.tui.message.facts import around

@@ -289,7 +289,7 @@ def test_wrap_and_mock_on_a_terminal(tmp_path):
 
 BUGS = """
 import logging, sys, threading, warnings
-from mcpspy.cli.terminal import guard
+from mcpspy.cli.output import guard
 class Broken:
     def __del__(self):
         raise ValueError(nasty)

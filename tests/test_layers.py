@@ -532,7 +532,7 @@ def test_other_commands_are_imported_only_when_they_are_called(tmp_path):
     )
     found = set(run.stdout.splitlines()[-1].split())
     assert "mcpspy.cli.ls" in found
-    assert not {"mcpspy.cli.prune", "mcpspy.cli.show", "mcpspy.relay.stdio.relay", "asyncio"} & found
+    assert not {"mcpspy.cli.check", "mcpspy.cli.show", "mcpspy.relay.stdio.relay", "asyncio"} & found
 
 
 PROC = "files below /proc, which the kernel writes"
@@ -546,15 +546,15 @@ READING = {
     "recording.recording": PROC,
     "contract.verify.launch": PROC,
     "contract.verify.probe": f"{PROC}; it runs in place of a server and imports nothing of the package",
-    "cli.completion": OWN,
+    "cli.complete": OWN,
     "sharing.page.sources": OWN,
     "cli.gates": "the stdout of a process that was started here",
     "cli.sql": MADE,
     "sharing.page.selection": MADE,
     "sharing.page.writer": MADE,
-    "replay.script.load": MADE,
+    "replay.script": MADE,
     "clients.routes": DIRECTORY,
-    "replay.script.growth": DIRECTORY,
+    "replay.growth": DIRECTORY,
     "telemetry.followed": "a file of locks, which is not read",
     "relay.mitm.authority": "the key that mitmproxy has made, and the certificates of the system",
     "relay.http.route": "certificates that were read by foreign_file",

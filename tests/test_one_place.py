@@ -41,7 +41,7 @@ def test_one_loop_feeds_the_judge():
         "rules/judge.py",
         "timeline.py",  # one record alone
         "exporters/har.py",  # channels and messages side by side
-        "replay/script/turns.py",
+        "replay/script.py",
     }
 
 

@@ -1,6 +1,6 @@
 """A-14: text reaches a screen only through the sinks that make it safe. docs/security-model.md names them.
 
-A command prints to `sys.stdout` and `sys.stderr`, which `cli/terminal.py` guards. The application draws through the
+A command prints to `sys.stdout` and `sys.stderr`, which `cli/output.py` guards. The application draws through the
 barrier of `tui/app.py`, and its widgets must not interpret markup.
 """
 
@@ -16,7 +16,7 @@ PRINTERS = {
     "demo.client": "a program of its own, started by `mcpspy demo`",
     "demo.server": "the same; prints its own words",
     "gate_files.__main__": "a process of its own, which prints to a pipe",
-    "replay.mock.http": "prints its URL",
+    "replay.http_mock": "prints its URL",
     "rules.judge": "a bug of ours, made printable",
     "spec.peer_schemas": "a process of its own, which prints to a pipe",
     "tui.terminal": "the terminal of the application, behind its barrier",
@@ -66,7 +66,7 @@ def _call(module, node):
         return ["os.write"] * (module not in DESCRIPTORS)
     if called == "input":
         return ["input"] * (module != "cli.output")
-    return [called] * (called.split(".")[-1] in ("Console", "unguarded") and module != "cli.progress")
+    return [called] * (called.split(".")[-1] in ("Console", "unguarded") and module != "cli.output")
 
 
 def _screen(tree):

@@ -17,9 +17,9 @@ from mcpspy.contract.verify.session import NoSession, said, scouted
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Message
 from mcpspy.errors import CaptureError
-from mcpspy.replay.client import drive
-from mcpspy.replay.compare.offers import changes, surface
-from mcpspy.replay.compare.sessions import Rules, compare, pair
+from mcpspy.replay import run
+from mcpspy.replay.offers import changes, surface
+from mcpspy.replay.sessions import Rules, compare, pair
 from tests.contract.verify.test_session import Scripted
 from tests.limits import LIMIT
 from tests.replay.scripts import FakeLink, script
@@ -173,7 +173,7 @@ def replay(answer):
     text = "\n".join(f"> {json.dumps(it)}\n< {recorded(json.dumps(it))[0]}" for it in asked)
     old = script(text)
     link = FakeLink(lines_of(answer))
-    drive.Player(old, link, ()).run()
+    run.Player(old, link, ()).run()
     lines = lines_of(answer)
     new = script("\n".join(f"> {it}" + "".join(f"\n< {one}" for one in lines(it)) for it in link.sent))
     for one, other in ((old, new), (new, old)):
@@ -184,5 +184,5 @@ def replay(answer):
 @pytest.mark.parametrize("read", [verify, lock, doctor, replay])
 @pytest.mark.parametrize("method", ANSWERS)
 def test_a_22_any_member_of_an_answer_may_have_any_type(method, read, monkeypatch):
-    monkeypatch.setattr(drive, "GRACE", 0.01)
+    monkeypatch.setattr(run, "GRACE", 0.01)
     every(method, read)

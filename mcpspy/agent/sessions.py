@@ -32,12 +32,11 @@ from mcpspy.conversation.counts import COUNTED
 from mcpspy.cost import tokens
 from mcpspy.errors import UsageError
 from mcpspy.overview import ToolUse
-from mcpspy.replay.compare.offers import Change
-from mcpspy.replay.compare.sessions import FINE, Compared
-from mcpspy.replay.compare.values import ABSENT, Difference, differences
-from mcpspy.replay.script.load import script_of
-from mcpspy.report.changes import Changes, examine
-from mcpspy.report.differences import totals
+from mcpspy.replay.differences import ABSENT, Difference, differences
+from mcpspy.replay.offers import Change
+from mcpspy.replay.script import script_of
+from mcpspy.replay.sessions import FINE, Compared
+from mcpspy.report.differences import Changes, examine, totals
 from mcpspy.text import size_text
 from mcpspy.wire.jsonrpc import decode
 

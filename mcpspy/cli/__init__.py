@@ -1,4 +1,4 @@
-"""The command line: one module per command, imported only when that command runs.
+"""The command line. The module of a command is imported only when the command runs.
 
 `wrap` starts a server that a client is waiting for, so it imports only what it needs up to the first byte. The other
 commands are not time-critical.
@@ -23,8 +23,7 @@ def main() -> int:
 
             return complete(arguments[1:])
         from mcpspy.cli.commands import run
-        from mcpspy.cli.output import prepare_streams
-        from mcpspy.cli.terminal import guard
+        from mcpspy.cli.output import guard, prepare_streams
 
         if sys.stdout is None:
             raise UsageError("there is no standard output to write to")

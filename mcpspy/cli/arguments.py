@@ -3,12 +3,12 @@
 import argparse
 import re
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import NoReturn
 
 from mcpspy.cli.options import Command, Option, Positional
 from mcpspy.errors import UsageError
 from mcpspy.secrets.redactor import shown
+from mcpspy.text import series, suggestion
 
 _INVALID = re.compile(r"argument WHAT: invalid choice: '(.*)' \(choose from (.*)\)")
 
@@ -86,18 +86,17 @@ class Parser(argparse.ArgumentParser):
             name = option.partition("=")[0]
             if not name:
                 return f"unexpected argument {rest}"
-            near = get_close_matches(name, self._command.named_options, n=1)
-            return f"there is no option {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+            near = suggestion(name, self._command.named_options, "")
+            return f"there is no option {name!r}" + (f"; {near}" if near else "")
         if kind == "the following arguments are required":
             optional = {it.placeholder for it in self._command.positionals if it.many == "?"}
-            names = " and ".join(it for it in rest.split(", ") if it not in optional)
+            names = series([it for it in rest.split(", ") if it not in optional])
             return f"{self.prog.removeprefix('mcpspy ')} needs {names}"
         found = _INVALID.fullmatch(message)
         if found is None:
             return message
         known = [word.strip(" '") for word in found[2].split(",")]
-        near = get_close_matches(found[1], known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"the subcommands are {', '.join(known)}"
+        hint = suggestion(found[1], known, f"the subcommands are {', '.join(known)}")
         return f"there is no subcommand {found[1]!r}; {hint}"
 
 
@@ -112,8 +111,7 @@ def _chosen(option: Option) -> Callable[[str], str]:
     def chosen(value: str) -> str:
         if value in option.choices:
             return value
-        near = get_close_matches(value, option.choices, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(option.choices)}"
+        hint = suggestion(value, option.choices, f"it takes {', '.join(option.choices)}")
         raise UsageError(f"{option.names[0]} cannot be {value!r}; {hint}")
 
     return chosen

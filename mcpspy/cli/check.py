@@ -1,34 +1,77 @@
-"""`mcpspy check`: find errors in captures, for people and for CI."""
+"""`mcpspy check` and `mcpspy why`: find errors in captures, for people and for CI; and what failed in them, and why."""
 
 import argparse
 import gc
 import os
+import sys
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
 
+import orjson
+
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.expected import expectations_of, refuse_unmet_servers
-from mcpspy.cli.output import has_colours
-from mcpspy.cli.progress import ProgressBar, size_of
-from mcpspy.cli.report_file import refuse_to_overwrite, say_unused, write_report
-from mcpspy.cli.targets import capture_paths, existing_path, newest_capture
+from mcpspy.cli.output import (
+    ProgressBar,
+    has_colours,
+    line_width,
+    refuse_to_overwrite,
+    say_unused,
+    size_of,
+    write_report,
+)
+from mcpspy.cli.targets import capture_paths, existing_path, newest_capture, parsed_filter, readable_paths
 from mcpspy.contract import lock as lock_file
-from mcpspy.contract.expectations import Expectations
+from mcpspy.contract.expect_file import expectations, read, refuse_contradictions
+from mcpspy.contract.expectations import Expectations, NoErrors, SessionDuration
 from mcpspy.contract.lock import Lock
 from mcpspy.errors import UsageError
-from mcpspy.process.workers import Advance, Work, cores, mapped
+from mcpspy.gate_files.values import duration
+from mcpspy.process.workers import Advance, Result, Work, cores, mapped
 from mcpspy.report import waivers
 from mcpspy.report.checked import NOTHING, Checked, ReportOptions, Threshold, check, counted, reaches
 from mcpspy.report.findings import FORMATS
-from mcpspy.report.lines import finding_line
+from mcpspy.report.lines import WIDTH, finding_line
+from mcpspy.report.problems import Explained, explain, explained_fields, why_lines
 from mcpspy.report.words import coloured
 from mcpspy.rules import FORMER, RULES, LocatedFinding, current
 from mcpspy.rules.judge import JudgedEvents
 from mcpspy.spec.client_limits import CLIENTS
 from mcpspy.spec.revisions import Revision
+from mcpspy.text import suggestion
+from mcpspy.timeline import final_rows
+
+
+def expectations_of(options: argparse.Namespace) -> Expectations:
+    """Return the expectations that the options declare. Raises UsageError."""
+    found = read(options.expect) if options.expect else Expectations()
+    for option, more in (("--expect-tool", {}), ("--forbid-tool", {"never": True})):
+        for name in getattr(options, option[2:].replace("-", "_")):
+            if not name:
+                raise UsageError(f"{option} has no name; write the name of a tool, where * is any text")
+            found = found.joined(expectations({"tool": [{"name": name, **more}]}, option))
+    refuse_contradictions(options.expect or "--expect-tool, --forbid-tool", found.every)
+    if options.no_failures:
+        found = found.joined(Expectations((NoErrors(None),)))
+    if options.max_duration is not None:
+        try:
+            longest = SessionDuration(None, duration(options.max_duration))
+        except ValueError as error:
+            raise UsageError(f"--max-duration: {error}") from None
+        found = found.joined(Expectations((longest,)))
+    return found
+
+
+def refuse_unmet_servers(expected: Expectations, captures: Sequence[Checked]) -> None:
+    """Raise UsageError for an expectation about a server without captures: it could never be violated."""
+    held = {(it.rule, it.title) for checked in captures for it in checked.met}
+    for expectation in expected.every:
+        if (expectation.rule, expectation.title) not in held:
+            what = f"no capture is of a server {expectation.server!r}, which an expectation names"
+            raise UsageError(f"{what}; 'mcpspy ls' shows the server of each capture")
+
 
 _FAILED = 2
 """The exit status if a bug of ours prevented some checks, whatever else was found."""
@@ -61,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         refuse_to_overwrite("--output", options.output, [*paths, *filter(None, [options.waivers, options.lock])])
     work = partial(_check, revision=revision, clients=clients, expected=expected, lock=lock, form=form)
-    captures: Sequence[Checked] = _checked(paths, work)
+    captures: Sequence[Checked] = _for_each("checking", work, paths)
     refuse_unmet_servers(expected, captures)
     waived = waivers.apply(accepted, captures, datetime.now(tz=UTC).date())
     captures = [counted(checked.without(ignored)) for checked in waived.captures]
@@ -73,10 +116,10 @@ def run(options: argparse.Namespace) -> int:
     return int(reached or bool(waived.stale))
 
 
-def _checked(paths: Sequence[str], work: Work[Checked]) -> list[Checked]:
-    """Check captures with a progress bar, on all processors if there is enough to check."""
+def _for_each(title: str, work: Work[Result], paths: Sequence[str]) -> list[Result]:
+    """Return the results for some captures, with a progress bar, on all processors if there is enough to read."""
     size = sum(map(size_of, paths))
-    with ProgressBar("checking", size) as bar:
+    with ProgressBar(title, size) as bar:
         return mapped(work, paths, bar.advance, cores() if size > SMALL else 1)
 
 
@@ -146,10 +189,9 @@ def _clients(names: Sequence[str]) -> frozenset[str]:
 
 
 def _unknown(what: str, name: str, known: Collection[str], more: str = "") -> UsageError:
-    """Return the error for an unknown name, with the nearest valid name and all valid names."""
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}? The" if near else "the"
-    return UsageError(f"there is no {what} {name!r}; {hint} {what}s are {', '.join(known)}{more}")
+    """Return the error for an unknown name, with the nearest valid name, or else all valid names."""
+    hint = suggestion(name, known, f"the {what}s are {', '.join(known)}{more}")
+    return UsageError(f"there is no {what} {name!r}; {hint}")
 
 
 def _ignored(patterns: Sequence[str]) -> set[str]:
@@ -161,3 +203,27 @@ def _ignored(patterns: Sequence[str]) -> set[str]:
             raise UsageError(waivers.no_rule(pattern))
         found |= rules
     return found
+
+
+def run_why(options: argparse.Namespace) -> int:
+    """Explain the captures. Returns 1 if there are problems."""
+    named = readable_paths(options.captures or [newest_capture()])
+    every = _for_each("reading", explain, list({os.path.realpath(path): path for path in named}.values()))
+    if options.filter is not None:
+        every = [_matching(explained, options.filter) for explained in every]
+    if options.json:
+        sys.stdout.buffer.write(orjson.dumps(explained_fields(every)) + b"\n")
+    else:
+        for line in why_lines(every, line_width(WIDTH), colour=has_colours()):
+            print(line)
+    return int(any(explained.problems for explained in every))
+
+
+def _matching(explained: Explained, text: str) -> Explained:
+    """Return the same with only the problems that have a row that matches a filter."""
+    capture = Capture(explained.path)
+    wanted = parsed_filter(text, capture.header.started)
+    numbers = {n for problem in explained.problems for n in problem.rows}
+    rows = final_rows(capture.records, live=explained.live) if numbers else ()
+    matching = {row.n for row in rows if row.n in numbers and wanted(row)}
+    return replace(explained, problems=tuple(it for it in explained.problems if matching.intersection(it.rows)))

@@ -1,7 +1,7 @@
 """The table of commands, and how to run one. The module of a command is imported only when the command runs.
 
-The module has `run(options)`, which returns the exit status; the arguments are in `mcpspy.cli.options`. `wrap` parses
-its few options itself and does not use this module (`mcpspy.cli`).
+Its function, which the table of its arguments names (`mcpspy.cli.options`), takes the options and returns the exit
+status. `wrap` parses its few options itself and does not use this module (`mcpspy.cli`).
 """
 
 import os
@@ -74,19 +74,19 @@ def run(arguments: "Sequence[str]") -> int:
 def _unknown(name: str) -> str:
     """Return the error for a first word that is neither a command nor a global option."""
     import shlex  # only a mistake needs these two
-    from difflib import get_close_matches
+
+    from mcpspy.text import suggestion
 
     kind, known, otherwise = "command", tuple(COMMANDS), f"the commands are {', '.join(COMMANDS)}"
     if name.startswith("-"):
         kind, known, otherwise = "option", ("--help", "--version"), "see 'mcpspy --help'"
     elif os.path.isfile(name):
         return f"there is no {kind} {name!r}; to open this file: mcpspy tui {shlex.quote(name)}"
-    near = get_close_matches(name, known, n=1)
-    return f"there is no {kind} {name!r}; {f'did you mean {near[0]!r}?' if near else otherwise}"
+    return f"there is no {kind} {name!r}; {suggestion(name, known, otherwise)}"
 
 
 def _installation() -> str:
-    from mcpspy.cli.versions import report  # imported here, so that '--version' stays fast
+    from mcpspy.cli.installation import report  # imported here, so that '--version' stays fast
 
     return report()
 
@@ -106,7 +106,7 @@ def _run(command: Command, arguments: "Sequence[str]") -> int:
     options = Parser(command).parse(arguments, given)
     module = importlib.import_module(f"mcpspy.cli.{command.module}")
     try:
-        status: int = module.run(options)
+        status: int = getattr(module, command.function)(options)
     except (McpspyError, OSError):
         raise
     except Exception as error:

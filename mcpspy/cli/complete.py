@@ -1,4 +1,4 @@
-"""`mcpspy __complete SHELL …`: the program that the scripts of `mcpspy completion` run at each Tab.
+"""`mcpspy completion`, and `mcpspy __complete SHELL …`, which the scripts of the former run at each Tab.
 
 The user waits for the result, so no command is imported here, only the tables of the arguments
 (`mcpspy.cli.options`). All decisions are made here; a script only passes the result to its shell. Names are passed
@@ -15,12 +15,14 @@ import sys
 from mcpspy.capture.location import SUFFIX, directory
 from mcpspy.cli.commands import COMMANDS
 from mcpspy.cli.options import Command, Option, Positional
+from mcpspy.cli.options.set_up import SHELLS
 from mcpspy.cli.options.shared import REVISIONS, SEVERITIES
 from mcpspy.errors import UsageError
-from mcpspy.text import without_unsafe
+from mcpspy.text import suggestion, without_unsafe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Sequence
 
 VALUES, TERMS, CAPTURES, FILES, DIRECTORIES, COMMAND = (
@@ -268,3 +270,16 @@ def _fish(found: Completion, word: str, _: int) -> "Iterator[str]":
 
 
 _LINES = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+
+
+_SCRIPTS = os.path.join(os.path.dirname(__file__), "completions")
+
+
+def run_completion(options: "argparse.Namespace") -> int:
+    """Print the script."""
+    if options.shell not in SHELLS:
+        hint = suggestion(options.shell, SHELLS, f"there are {', '.join(SHELLS)}")
+        raise UsageError(f"there is no completion for {options.shell!r}; {hint}")
+    with open(os.path.join(_SCRIPTS, f"mcpspy.{options.shell}"), encoding="utf-8") as script:
+        print(script.read(), end="")
+    return 0

@@ -1,4 +1,4 @@
-"""`mcpspy export`: convert captures to formats of other programs."""
+"""`mcpspy export` and `mcpspy import`: convert captures to formats of other programs, and from them."""
 
 import argparse
 import os
@@ -6,11 +6,9 @@ import sys
 from itertools import chain, count
 
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.output import say
-from mcpspy.cli.progress import ProgressBar, size_of
-from mcpspy.cli.tables import built
+from mcpspy.cli.output import ProgressBar, say, size_of
 from mcpspy.cli.targets import capture_paths, is_file_of, parsed_filter
-from mcpspy.errors import UsageError
+from mcpspy.errors import CaptureError, UsageError
 from mcpspy.exporters import FORMATS, export, holds
 from mcpspy.exporters.source import ExportSource
 from mcpspy.output_file import output_file
@@ -57,6 +55,8 @@ def _run_parquet(options: argparse.Namespace) -> int:
         raise UsageError("--format parquet needs a directory: -o DIR")
     if options.filter is not None:
         raise UsageError("--format parquet takes no --filter: tables are whole, and queries choose rows")
+    from mcpspy.cli.sql import built
+
     captures = built(options.captures)
     from mcpspy.query import lake  # needs the extra; `built` reports if it is missing
 
@@ -94,3 +94,26 @@ def _targets(sources: list[ExportSource], name: str, output: str | None) -> dict
         names = (f"{source.name}{number}{suffix}" for number in chain([""], (f"-{n}" for n in count(2))))
         found[next(path for it in names if (path := os.path.join(output, it)) not in found)] = [source]
     return found
+
+
+def run_import(options: argparse.Namespace) -> int:
+    """Create the captures and print their paths."""
+    from mcpspy.importers.forms import bring  # 'mcpspy export' does not need it
+
+    size = os.path.getsize(options.file) if os.path.isfile(options.file) else 0
+    with ProgressBar("importing", size) as bar:
+        account = bring(options.file, os.environ, options.folder, bar.advance)
+    for path in account.paths:
+        print(printable(path, 4096))
+    if account.left_out:
+        say(f"{options.file}: {account.left_out}; it is left out")
+    read = plural(account.read, account.unit)
+    lost = f"{account.lost:,} of them damaged" if account.lost else ""
+    if account.fault:
+        kept = "everything before that is imported" if account.paths else "nothing is imported"
+        raise CaptureError(f"{options.file} cannot be read to its end: {account.fault}; {kept}")
+    if not account.paths:
+        raise CaptureError(f"nothing in {options.file} ({', '.join(filter(None, [read, lost]))}) is MCP")
+    if lost:
+        say(f"{options.file} has {read}, {lost} and left out")
+    return 0

@@ -77,6 +77,6 @@ def recorded_answers(gates: "Iterable[dict[str, Any]] | None") -> "Answerers":
     if not found:
         return {}
     from mcpspy.cli.output import say
-    from mcpspy.replay.mock.answers import answers  # takes 0.25 s to import
+    from mcpspy.replay.match import answers  # takes 0.25 s to import
 
     return {name: answers(recording["file"], recording["miss"], say) for name, recording in found.items()}

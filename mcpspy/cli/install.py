@@ -1,19 +1,18 @@
-"""`mcpspy install`: put mcpspy in front of the servers of an MCP client."""
+"""`mcpspy install` and `mcpspy uninstall`: put mcpspy in front of the servers of an MCP client, and remove it again."""
 
 import argparse
 import difflib
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from importlib.util import find_spec
 from itertools import groupby
 
-from mcpspy.cli.extras import install_command
+from mcpspy.cli.installation import install_command
 from mcpspy.cli.output import confirmed
 from mcpspy.clients import routes
 from mcpspy.clients.checks import in_shell, stale
-from mcpspy.clients.drafts import Draft, agents, installs, write
+from mcpspy.clients.drafts import Draft, agents, installs, uninstalls, write
 from mcpspy.clients.entries import wrapped
 from mcpspy.clients.launcher import fleeting, launcher
 from mcpspy.clients.machine import Machine
@@ -22,7 +21,7 @@ from mcpspy.clients.plan import CANNOT, LEAVE, REFUSE, ROUTE, WRAP, Step
 from mcpspy.clients.table import CLIENTS, PROJECT, SCOPES, Client, client
 from mcpspy.clients.withheld import withheld
 from mcpspy.errors import ConfigError, Unwrappable, UsageError
-from mcpspy.text import plural, printable
+from mcpspy.text import plural, printable, suggestion
 
 _WIDEST = 10_000  # characters of a line of the diff
 
@@ -157,8 +156,7 @@ def check_servers(drafts: Sequence[Draft], names: Sequence[str], chosen: Client)
 
 def _missing(name: str, drafts: Sequence[Draft], chosen: Client) -> str:
     there = sorted({server for draft in drafts for server in draft.servers})
-    near = get_close_matches(name, there, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"its servers are {', '.join(there) or 'none'}"
+    hint = suggestion(name, there, f"its servers are {', '.join(there) or 'none'}")
     return f"{chosen.name} has no server {name!r} in {', '.join(draft.config.path for draft in drafts)}; {hint}"
 
 
@@ -229,3 +227,27 @@ def _print_advice(
 _WORDS = {action: action for action in (WRAP, ROUTE, "undo", "add")} | {
     REFUSE: "cannot be wrapped", CANNOT: "cannot be changed",
 }  # fmt: skip
+
+
+def run_uninstall(options: argparse.Namespace) -> int:
+    """Undo what `install` did, byte for byte if the file has not been changed by others since."""
+    chosen, machine = client(options.client), Machine.here()
+    places = existing(chosen, machine, options.scope)
+    if options.agent:
+        if options.servers:
+            raise UsageError("--agent takes no servers: it removes 'mcpspy mcp' itself")
+        drafts = agents(places, machine, routes.load(), None)
+    else:
+        drafts = uninstalls(places, machine, options.servers, routes.load())
+    check_servers(drafts, options.servers, chosen)
+    print_plan(drafts)
+    if options.dry_run:
+        print_changes(drafts)
+        return 0
+    write(drafts)
+    if not any(draft.changes for draft in drafts):
+        print("nothing to change")
+    else:
+        print(f"\n{changed_servers(drafts)} of {chosen.name} now without mcpspy")
+        print(f"now: {chosen.advice.format(name=chosen.name)}")
+    return 1 if any(step.action == CANNOT for draft in drafts for step in draft.steps) else 0

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 from mcpspy.capture.location import server_name
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.output import say
-from mcpspy.cli.progress import ProgressBar, size_of
-from mcpspy.cli.report_file import refuse_to_overwrite
+from mcpspy.cli.output import ProgressBar, refuse_to_overwrite, say, size_of
 from mcpspy.cli.targets import capture_paths
 from mcpspy.contract import lock as lock_file
 from mcpspy.contract.ask import ROOM, record_offer
@@ -20,13 +18,13 @@ from mcpspy.contract.lock import Lock, LockedServer, entry_of, locked
 from mcpspy.contract.offered import KINDS, NOUNS, Offered, offers
 from mcpspy.cost import tokens_text
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.replay.client.stdio import Link
+from mcpspy.replay.link import Link
 from mcpspy.report.lines import finding_head
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.text import plural, printable
 
 if TYPE_CHECKING:
-    from mcpspy.replay.client.http import WebLink
+    from mcpspy.replay.http_link import WebLink
 
 
 def run(options: argparse.Namespace) -> int:
@@ -120,7 +118,7 @@ def _connect(options: argparse.Namespace, name: str, path: str) -> "Link | WebLi
     if os.path.exists(path):
         os.unlink(path)
     if options.url:
-        from mcpspy.replay.client.http import WebLink
+        from mcpspy.replay.http_link import WebLink
 
         return WebLink(options.url, options.header, name, path, ROOM)
     return Link(options.server, name, path, say, ROOM)

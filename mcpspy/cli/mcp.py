@@ -6,10 +6,9 @@ import signal
 import sys
 
 from mcpspy.capture.location import directory
-from mcpspy.cli.extras import install_command
+from mcpspy.cli.installation import missing
 from mcpspy.cli.output import say
 from mcpspy.errors import UsageError
-from mcpspy.text import printable
 
 
 def run(options: argparse.Namespace) -> int:
@@ -20,10 +19,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         from mcpspy.agent.server import serve
     except ModuleNotFoundError as error:
-        command = install_command("agent")
-        raise UsageError(
-            f"'mcpspy mcp' needs {printable(str(error.name), 60)}, which is not installed: {command}"
-        ) from None
+        raise UsageError(missing("'mcpspy mcp' needs", error.name, "agent")) from None
     if sys.stdin is None or sys.stdin.isatty():
         say("serving MCP on stdin; 'mcpspy install CLIENT --agent' adds this to a client")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

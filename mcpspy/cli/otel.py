@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mcpspy.capture.location import SUFFIX, directory
-from mcpspy.cli.extras import install_command
+from mcpspy.cli.installation import missing
 from mcpspy.cli.options.share import COLLECTOR
 from mcpspy.cli.output import say
 from mcpspy.cli.targets import existing_path
@@ -116,10 +116,7 @@ def _sender(options: argparse.Namespace, report: Callable[[str], None]) -> "Send
     try:
         from mcpspy.telemetry.sender import Sender
     except ModuleNotFoundError as error:
-        command = install_command("otel")
-        raise UsageError(
-            f"'mcpspy otel' needs {printable(str(error.name), 60)}, which is not installed: {command}"
-        ) from None
+        raise UsageError(missing("'mcpspy otel' needs", error.name, "otel")) from None
     return Sender(options.endpoint, report, metrics=options.follow)
 
 

@@ -15,8 +15,7 @@ from mcpspy.clients.places import find
 from mcpspy.clients.routes import refused
 from mcpspy.clients.table import Client, client
 from mcpspy.errors import ConfigError, UsageError
-from mcpspy.process.ports import bound, listening_place, to_dial
-from mcpspy.process.signals import on_ending_signal
+from mcpspy.process.ports import bound, listening_place, on_ending_signal, to_dial
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.host_guard import Guard, arrives_at, is_loopback

@@ -1,4 +1,4 @@
-"""`mcpspy replay`: replay a capture against a server and report differences."""
+"""`mcpspy replay` and `mcpspy diff`: replay a capture against a server, compare two captures, report differences."""
 
 import argparse
 import os
@@ -8,23 +8,20 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mcpspy.cli.output import explain, say
-from mcpspy.cli.progress import ProgressBar
-from mcpspy.cli.report_file import write_report
+from mcpspy.cli.output import ProgressBar, explain, say, size_of, write_report
 from mcpspy.errors import UsageError
 from mcpspy.foreign_file import read_foreign
 from mcpspy.output_file import output_file
 from mcpspy.replay import settings
-from mcpspy.replay.client.stdio import Link
-from mcpspy.replay.compare.sessions import FINE, Compared, Ignored, Rules
-from mcpspy.replay.compare.volatile import looks_volatile
+from mcpspy.replay.link import Link
 from mcpspy.replay.run import Replayed, learned, replay
-from mcpspy.replay.script.load import accept, load
-from mcpspy.replay.script.turns import Script
-from mcpspy.report.differences import FORMATS, as_text
+from mcpspy.replay.script import Script, accept, load, script_of
+from mcpspy.replay.sessions import FINE, Compared, Ignored, Rules
+from mcpspy.replay.volatile import looks_volatile
+from mcpspy.report.differences import CHANGE_FORMATS, FORMATS, as_text, examine
 
 if TYPE_CHECKING:
-    from mcpspy.replay.client.http import WebLink
+    from mcpspy.replay.http_link import WebLink
 
 
 def run(options: argparse.Namespace) -> int:
@@ -62,7 +59,7 @@ def _replay(options: argparse.Namespace, script: Script, path: str, *, read_only
 def _connect(options: argparse.Namespace, script: Script, path: str) -> "Link | WebLink":
     name = script.header.name if script.header else "server"
     if options.url:
-        from mcpspy.replay.client.http import WebLink
+        from mcpspy.replay.http_link import WebLink
 
         return WebLink(options.url, options.header, name, path, script.size)
     return Link(options.server, name, path, say, script.size)
@@ -130,3 +127,14 @@ def _propose(found: list[Ignored], file: str, *, write: bool) -> None:
     else:
         say(f"the runs differed; --update would put this into {file}:")
     explain(*settings.with_ignored("", patterns).splitlines())
+
+
+def run_diff(options: argparse.Namespace) -> int:
+    """Compare and report. Returns 1 if there is a difference."""
+    ignore = [Ignored.parse(text) for text in options.ignore]
+    paths = options.old, options.new
+    with ProgressBar("reading", sum(map(size_of, paths))) as bar:
+        old, new = (script_of(path, bar.advance) for path in paths)
+    report = examine(old, new, ignore)
+    print(CHANGE_FORMATS[options.format](report), end="")
+    return 1 if report.differs else 0

@@ -1,26 +1,71 @@
-"""`mcpspy sql`: query captures as SQL tables."""
+"""`mcpspy sql`: query captures as SQL tables, which are created if they do not exist yet; `export` creates them too."""
 
 import argparse
 import csv
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
+from glob import glob
 from itertools import chain, islice
 from typing import TYPE_CHECKING, BinaryIO
 
 from mcpspy.capture.location import directory
-from mcpspy.cli.tables import built
-from mcpspy.cli.targets import is_file_of
+from mcpspy.cli.installation import missing
+from mcpspy.cli.output import ProgressBar, say
+from mcpspy.cli.targets import is_file_of, readable_paths
 from mcpspy.errors import UsageError
 from mcpspy.exporters.table import plain
 from mcpspy.output_file import output_file
+from mcpspy.query import cache
+from mcpspy.query.cache import CapturedTables, tables_of
 from mcpspy.query.scratch import scratch
 from mcpspy.text import plural, printable
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from mcpspy.query.database import CaptureDatabase, Values
+
+_PASSES = 2  # number of times that a capture is read
+
+
+def built(named: Sequence[str]) -> list[CapturedTables]:
+    """Return the tables of the named captures, and make those that are missing or outdated.
+
+    Raises UsageError if the extra is not installed, CaptureError if a capture cannot be read.
+    """
+    build = _imported().build
+    found: dict[str, CapturedTables] = {}
+    for path in readable_paths(list(chain.from_iterable(map(_matching, named)))):
+        captured = tables_of(path)
+        other = found.get(captured.id)
+        if other is None or other.size < captured.size:
+            found[captured.id] = captured
+        if other is not None and not os.path.samefile(other.capture.path, path):
+            say(f"{path} and {other.capture.path} are copies of one capture; the longer one is taken")
+    captures = list(found.values())
+    cache.forget_gone()
+    total = _PASSES * sum(captured.size for captured in captures if not captured.fresh)
+    with ProgressBar("making tables", total) as bar:
+        build(captures, bar.advance)
+    return captures
+
+
+def _imported() -> "ModuleType":
+    """Return the module that needs the extra."""
+    try:
+        from mcpspy.query import build
+    except ModuleNotFoundError as error:
+        raise UsageError(missing("SQL and Parquet need", error.name, "sql")) from None
+    return build
+
+
+def _matching(name: str) -> list[str]:
+    """Return the files that match a pattern. Any other name, and a pattern without matches, is returned unchanged."""
+    return [name] if os.path.lexists(name) else sorted(glob(name)) or [name]
+
 
 _MEASURED = 1000  # rows that determine the widths of the columns
 _WIDEST = 60  # maximum width of a cell, in characters

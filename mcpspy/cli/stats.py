@@ -10,7 +10,7 @@ from typing import Any
 
 from mcpspy.capture.location import directory
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.progress import ProgressBar, size_of
+from mcpspy.cli.output import ProgressBar, size_of
 from mcpspy.cli.targets import readable_paths
 from mcpspy.conversation.times import WAITED, waited_text
 from mcpspy.cost import TOKEN, tokens, tokens_text

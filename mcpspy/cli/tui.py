@@ -6,7 +6,7 @@ from types import ModuleType
 
 from mcpspy.capture.location import directory
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.extras import install_command
+from mcpspy.cli.installation import missing
 from mcpspy.cli.targets import newest_capture
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.process.ports import listening_place
@@ -40,6 +40,5 @@ def _web() -> ModuleType:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "textual_serve":
             raise
-        command = install_command("web")
-        raise UsageError(f"--web needs textual-serve, which is not installed: {command}") from None
+        raise UsageError(missing("--web needs", "textual-serve", "web")) from None
     return page

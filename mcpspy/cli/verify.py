@@ -1,7 +1,6 @@
 """`mcpspy verify`: prove that mcpspy changes nothing that a client or a server can observe."""
 
 import argparse
-import json
 import os
 import shlex
 import signal
@@ -11,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mcpspy.cli.output import say
-from mcpspy.cli.progress import ProgressBar
+from mcpspy.cli.output import ProgressBar, say
 from mcpspy.cli.targets import existing_path
 from mcpspy.errors import UsageError
+from mcpspy.json_values import parsed
 from mcpspy.secrets.redactor import shown
 from mcpspy.text import printable
 
@@ -62,7 +61,7 @@ def _bench(options: argparse.Namespace, folder: str) -> "StdioBench | HttpBench"
     from mcpspy.contract.verify.http import HttpBench
     from mcpspy.contract.verify.stdio import StdioBench
     from mcpspy.process.child import environment
-    from mcpspy.replay.client.http import parsed_header, reach
+    from mcpspy.replay.http_link import parsed_header, reach
 
     environ = environment()
     if options.url:
@@ -88,7 +87,7 @@ def _words(command: str) -> list[str]:
 
 def _recorded(path: str, calls: Mapping[str, Any]) -> "SessionPlan":
     from mcpspy.contract.verify.session import recorded
-    from mcpspy.replay.script.load import load
+    from mcpspy.replay.script import load
 
     return recorded(load(existing_path(path), say), calls)
 
@@ -101,7 +100,7 @@ def _calls(named: Sequence[str], *, from_capture: bool) -> dict[str, Any]:
         if equals and from_capture:
             raise UsageError(f"--call {name!r} takes no arguments with --capture, which has them")
         try:
-            found[name] = json.loads(value) if equals else {}
+            found[name] = parsed(value) if equals else {}
         except ValueError as error:
             raise UsageError(f"--call {name!r}: the arguments are not JSON: {error}") from None
         if not isinstance(found[name], dict):

@@ -10,15 +10,15 @@ import sys
 from mcpspy.cli.options import WRAP
 from mcpspy.errors import SpawnError, UsageError
 
-if sys.platform == "win32":
-    from mcpspy.process.child_windows import environment, spawn
-else:
-    from mcpspy.process.child import environment, spawn
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
+
+if sys.platform == "win32":
+    from mcpspy.process.child_windows import environment, spawn
+else:
+    from mcpspy.process.child import environment, spawn
 
 
 def wrap(arguments: list[str]) -> int:
@@ -107,8 +107,6 @@ def _parsed(words: "Iterator[str]") -> "dict[str, Any] | None":
 
 def _reload(argv: list[str], options: "dict[str, Any]", limit: int | None) -> int:
     """Run the relay that replaces the server when files change."""
-    from mcpspy.cli.reloading import check_reload
-
     check_reload(options["reload"], options["after"], gate=options["gate"] is not None)
     from mcpspy.relay.reload.relay import run
 
@@ -127,6 +125,31 @@ def _reload(argv: list[str], options: "dict[str, Any]", limit: int | None) -> in
     os._exit(status)
 
 
+_AFTER = ("idle",)
+
+
+def check_reload(paths: list[str], after: str | None, *, gate: bool) -> None:
+    """Raise UsageError if these paths cannot be watched, or if other options conflict."""
+    from importlib.util import find_spec  # only these options need the imports
+
+    from mcpspy.cli.installation import missing
+    from mcpspy.text import printable
+
+    if not paths:
+        raise UsageError("--reload-after needs --reload PATH: which files to watch")
+    if sys.platform == "win32":
+        raise UsageError("--reload works on Linux and macOS only")
+    if after is not None and after not in _AFTER:
+        raise UsageError(f"--reload-after takes 'idle' (wait for running calls), not {printable(after, 60)!r}")
+    if gate:
+        raise UsageError("--reload and --gate cannot be used together: give one of them")
+    for path in paths:
+        if not os.path.exists(path):
+            raise UsageError(f"--reload {printable(path, 1000)}: no such file or directory")
+    if find_spec("watchfiles") is None:
+        raise UsageError(missing("'mcpspy wrap --reload' needs", "watchfiles", "reload"))
+
+
 def _limit(text: str | None) -> int | None:
     if text is None:
         return None
@@ -138,7 +161,7 @@ def _limit(text: str | None) -> int | None:
 def _unknown(word: str) -> str:
     if not word.startswith("-"):
         return f"put '--' before the server's command: mcpspy wrap -- {word} ..."
-    from difflib import get_close_matches
+    from mcpspy.text import suggestion
 
-    near = get_close_matches(word.partition("=")[0], WRAP.named_options, n=1)
-    return f"wrap has no option {word!r}" + (f"; did you mean {near[0]!r}?" if near else "; see 'mcpspy wrap --help'")
+    hint = suggestion(word.partition("=")[0], WRAP.named_options, "see 'mcpspy wrap --help'")
+    return f"wrap has no option {word!r}; {hint}"

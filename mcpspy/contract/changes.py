@@ -19,8 +19,8 @@ from mcpspy.contract.lock import LockedServer
 from mcpspy.contract.offered import KINDS, NOUNS
 from mcpspy.conversation.wording import apart, reworded
 from mcpspy.json_values import Path, member, pointer, steps_of
-from mcpspy.replay.compare.offers import Surface, changes
-from mcpspy.replay.compare.values import ABSENT, Difference, differences
+from mcpspy.replay.differences import ABSENT, Difference, differences
+from mcpspy.replay.offers import Surface, changes
 from mcpspy.rules.instructions import instructions_in
 from mcpspy.rules.rule import Severity
 

@@ -16,7 +16,7 @@ from mcpspy.conversation.conversation import events_of
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.offers import LISTED, Statement, page, statement
 from mcpspy.json_values import member
-from mcpspy.replay.compare.values import LISTINGS
+from mcpspy.replay.differences import LISTINGS
 from mcpspy.wire.jsonrpc import Error, Request
 
 KINDS = tuple(LISTINGS)

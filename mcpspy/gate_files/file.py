@@ -424,7 +424,7 @@ class _GateFile:
 
     def _recording(self, number: int, name: str, miss: str) -> dict[str, str]:
         """Return the capture with the answers. It must be a capture that can be replayed."""
-        from mcpspy.replay.script.load import load  # takes 0.25 s, and only this action needs it
+        from mcpspy.replay.script import load  # takes 0.25 s, and only this action needs it
 
         path = os.path.join(os.path.dirname(os.path.abspath(self._path)), os.path.expanduser(name))
         try:

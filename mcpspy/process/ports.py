@@ -1,13 +1,21 @@
-"""Ports to listen on: bind the one that `--listen` names, and find the process that uses it already.
+"""Sockets of this machine: the port of a command that serves, who holds a port or a connection, and what ends serving.
 
-The latter works on Linux only, by the tables in /proc.
+`bound` binds the port that `--listen` names, and `holder` finds the process that uses it already. The latter works on
+Linux only, by the tables in /proc.
+
+`is_still_held` tells whether the client of a connection has closed it, or only the half that it sends on (A-11). TCP
+shows both as the end of the client's bytes; only a later write is answered by a reset. Linux knows more about a client
+on the same machine. The client's socket exists while our side is open, and belongs to a process until that process
+closes it. The kernel reports the inode of the socket, which is 0 if no process holds it (sock_diag(7)).
 """
 
 import errno
 import os
+import signal
 import socket
-from collections.abc import Iterator
-from typing import NamedTuple
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
 
 from mcpspy.errors import UsageError
 
@@ -92,3 +100,57 @@ def _names(folder: str) -> list[str]:
         return os.listdir(folder)
     except OSError:
         return []
+
+
+_SOCK_DIAG = 4  # the protocol NETLINK_SOCK_DIAG
+_BY_FAMILY = 20  # the message SOCK_DIAG_BY_FAMILY
+_REQUEST = 1  # the flag NLM_F_REQUEST
+_MESSAGE = struct.Struct("=IHHII")  # struct nlmsghdr
+_QUESTION = struct.Struct("=BBBxI")  # the beginning of struct inet_diag_req_v2
+_SOCKET = struct.Struct("!HH16s16s")  # the beginning of struct inet_diag_sockid
+_ANY_SOCKET = struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)  # its rest: interface and cookie
+_INODE = struct.Struct("=I")
+_INODE_AT = _MESSAGE.size + 68  # in struct inet_diag_msg
+
+
+def is_still_held(client: Any, own: Any) -> bool:
+    """Return whether a process on this machine still has the client's end of a connection open.
+
+    `client` and `own` are the addresses of the two ends. Returns False if this is unknown: for a client on another
+    machine or in another network namespace, and on systems other than Linux.
+    """
+    family = getattr(socket, "AF_NETLINK", None)
+    if family is None or not isinstance(client, tuple) or not isinstance(own, tuple):
+        return False
+    version = socket.AF_INET6 if ":" in client[0] else socket.AF_INET
+    try:
+        ends = [socket.inet_pton(version, end[0].partition("%")[0]) for end in (client, own)]
+        question = _QUESTION.pack(version, socket.IPPROTO_TCP, 0, 0xFFFFFFFF)
+        question += _SOCKET.pack(client[1], own[1], *ends) + _ANY_SOCKET
+        with socket.socket(family, socket.SOCK_DGRAM, _SOCK_DIAG) as kernel:
+            kernel.setblocking(False)  # the kernel answers within the call
+            kernel.send(_MESSAGE.pack(_MESSAGE.size + len(question), _BY_FAMILY, _REQUEST, 0, 0) + question)
+            answer = kernel.recv(4096)
+    except OSError:
+        return False
+    _, kind, _, _, _ = _MESSAGE.unpack_from(answer)
+    return bool(kind == _BY_FAMILY and _INODE.unpack_from(answer, _INODE_AT)[0])
+
+
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+class SignalLoop(Protocol):
+    """The part of an asyncio loop that handles signals."""
+
+    def add_signal_handler(self, sig: int, callback: Callable[[], object], /) -> None:
+        """Call `callback` in the loop when the signal is received."""
+
+
+def on_ending_signal(loop: SignalLoop, end: Callable[[], object]) -> None:
+    """Call `end` in the loop at SIGINT, SIGTERM or SIGHUP."""
+    for name in _ENDING:
+        try:
+            loop.add_signal_handler(getattr(signal, name), end)
+        except (AttributeError, NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt
+            continue

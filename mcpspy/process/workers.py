@@ -1,9 +1,9 @@
 """Call one function on many inputs, in several processes.
 
-The theory. Each worker has its own pipe and gets its next input when it has returned the last result. So if a worker
-breaks, it is known which input it was working on. An input whose function raises is processed again in this process, in
-its place in the order. So the exception has its traceback, and it is that of the first such input, as with one process.
-The progress that a worker reports (`advance`) comes through the same pipe.
+Each worker has its own pipe and gets its next input when it has returned the last result. So if a worker breaks, it is
+known which input it was working on. An input whose function raises is processed again in this process, in its place in
+the order. So the exception has its traceback, and it is that of the first such input, as with one process. The progress
+that a worker reports (`advance`) comes through the same pipe.
 
 No worker outlives this process. When an exception, such as Ctrl-C, ends the call, the workers are killed. When this
 process is killed, a pipe is closed to which only this process could write, and a thread in each worker waits for that.

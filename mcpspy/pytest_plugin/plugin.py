@@ -50,8 +50,8 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame
-from mcpspy.replay.match.strategies import Matcher
-from mcpspy.replay.script.load import accept, script_of
+from mcpspy.replay.match import Matcher
+from mcpspy.replay.script import accept, script_of
 from mcpspy.report.differences import as_text, from_fields
 
 MODES = ("none", "once", "new", "all")

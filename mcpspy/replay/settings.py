@@ -12,12 +12,12 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from mcpspy.errors import ConfigError
 from mcpspy.foreign_file import read_foreign
-from mcpspy.replay.compare.sessions import Ignored, Rules
+from mcpspy.replay.sessions import Ignored, Rules
+from mcpspy.text import suggestion
 from mcpspy.toml_text import toml_values
 
 _KINDS: dict[str, tuple[type, str]] = {
@@ -52,8 +52,7 @@ def read(path: str) -> ReplaySettings:
         raise ConfigError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     for name, value in found.items():
         if name not in _KINDS:
-            near = get_close_matches(name, _KINDS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the settings are {', '.join(_KINDS)}"
+            hint = suggestion(name, _KINDS, f"the settings are {', '.join(_KINDS)}")
             raise ConfigError(f"{path} has {name!r}, which is not a setting; {hint}")
         kind, told = _KINDS[name]
         if not isinstance(value, kind) or not all(isinstance(it, str) for it in found.get("ignore", [])):

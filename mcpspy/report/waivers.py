@@ -14,7 +14,6 @@ is stale and must be removed. An expired waiver waives nothing, and is named.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
-from difflib import get_close_matches
 from functools import partial
 from pathlib import PurePath
 from typing import Any
@@ -23,7 +22,7 @@ from mcpspy.errors import UsageError
 from mcpspy.foreign_file import read_foreign
 from mcpspy.report.checked import Checked
 from mcpspy.rules import RULES, Finding, current
-from mcpspy.text import printable
+from mcpspy.text import printable, suggestion
 from mcpspy.toml_text import toml_values
 
 
@@ -80,8 +79,7 @@ def _waiver(where: str, entry: Any, rules: Collection[str]) -> Waiver:
     known = [field.name for field in fields(Waiver)]
     for name in entry:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it may have {', '.join(known)}"
+            hint = suggestion(name, known, f"it may have {', '.join(known)}")
             raise UsageError(f"{where} has the unknown key {name!r}; {hint}")
     for name in ("rule", "capture", "reason"):
         if not entry.get(name):
@@ -102,10 +100,8 @@ def _waiver(where: str, entry: Any, rules: Collection[str]) -> Waiver:
 
 def no_rule(name: str, rules: Collection[str] = RULES) -> str:
     """Return a sentence about a rule that does not exist, with the nearest ones."""
-    near = get_close_matches(name, rules, n=3, cutoff=0.4)
     others = "'mcpspy rules' lists them" if rules is RULES else f"the rules are {', '.join(rules)}"
-    hint = f"did you mean {', '.join(near)}?" if near else others
-    return f"there is no rule {name!r}; {hint}"
+    return f"there is no rule {name!r}; {suggestion(name, rules, others, most=3)}"
 
 
 def apply(waivers: Sequence[Waiver], captures: Sequence[Checked], today: date) -> Waived:

@@ -30,7 +30,7 @@ PREVIEWS = {"name": "dim", "string": "string"}
 COLOURS = {"error": "31", "warning": "33", "info": "90", "invalid": "35", "gap": "33", "dim": "90", "string": "32"}
 """Each colour as the parameter of a terminal's escape sequence (ECMA-48, SGR). A severity is a colour.
 
-A terminal gets no other escape sequence from a command (`cli/terminal.py`). The TUI has a style for each (`app.tcss`).
+A terminal gets no other escape sequence from a command (`cli/output.py`). The TUI has a style for each (`app.tcss`).
 """
 
 

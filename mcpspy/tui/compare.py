@@ -24,8 +24,8 @@ from textual.worker import get_current_worker
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.records import Header
 from mcpspy.errors import McpspyError
-from mcpspy.replay.compare.values import ABSENT, Difference, excerpt
-from mcpspy.replay.script.load import script_of
+from mcpspy.replay.differences import ABSENT, Difference, excerpt
+from mcpspy.replay.script import script_of
 from mcpspy.report.differences import sides
 from mcpspy.report.words import CHANGES, FOLDS, SLOWER
 from mcpspy.text import plural, printable, size_text

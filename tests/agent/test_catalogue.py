@@ -108,7 +108,7 @@ def test_every_rule_is_explained(rule):
 def test_a_former_id_is_taken_and_an_unknown_one_has_a_nearest():
     for former, rule in FORMER.items():
         assert explain_rule(rule=former)["rule"] == rule
-    with pytest.raises(UsageError, match="did you mean tools/arguments"):
+    with pytest.raises(UsageError, match="did you mean 'tools/arguments'"):
         explain_rule(rule="tools/argument")
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mcpspy.cli.ca import quote_for_powershell
+from mcpspy.cli.mitm import quote_for_powershell
 from tests.cli.test_mitm import with_mitmproxy
 from tests.limits import LIMIT
 from tests.peers import warm

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mcpspy import __version__, cli, exporters
-from mcpspy.cli import command_reference, extras, sql, versions
+from mcpspy.cli import command_reference, installation, sql
 from mcpspy.cli.arguments import Parser
 from mcpspy.cli.commands import COMMANDS
 from mcpspy.cli.complete import FILTER_KEYS, FILTER_VALUES, answer
@@ -24,7 +24,7 @@ from mcpspy.errors import UsageError
 from mcpspy.filters import KEYS
 from mcpspy.filters.terms import KINDS, SENDERS, STATUSES
 from mcpspy.query.tables import TABLES
-from mcpspy.report import changes, checked, differences, findings
+from mcpspy.report import checked, differences, findings
 from mcpspy.rules import SEVERITIES
 from mcpspy.spec import client_limits
 from mcpspy.spec.revisions import Revision
@@ -201,7 +201,7 @@ FIXED = {
     "check --client": (*client_limits.CLIENTS, "all"),
     "check --format": findings.FORMATS,
     "scrub --format": findings.PLACE_FORMATS,
-    "diff --format": changes.FORMATS,
+    "diff --format": differences.CHANGE_FORMATS,
     "replay --format": differences.FORMATS,
     "export --format": (*exporters.FORMATS, "parquet"),
     "sql --format": sql.FORMATS,
@@ -308,8 +308,8 @@ def test_what_is_only_offered_to_shells_is_judged_by_the_command(parser):
     ],
 )
 def test_the_command_uses_pip_if_it_is_installed_and_uv_otherwise(monkeypatch, pip, command):
-    monkeypatch.setattr(extras, "find_spec", lambda _: pip)
-    assert extras.install_command("sql") == command
+    monkeypatch.setattr(installation, "find_spec", lambda _: pip)
+    assert installation.install_command("sql") == command
 
 
 def rows(out):
@@ -349,7 +349,7 @@ def test_no_value_of_a_variable_and_no_home_is_shown(mcpspy, home, monkeypatch):
 
 
 def test_what_the_package_requires_is_parsed():
-    dependencies, extras = versions.parse(
+    dependencies, extras = installation.parse(
         [
             "orjson>=3.10",
             "aiohttp<3.15,>=3.14",
@@ -365,10 +365,12 @@ def test_what_the_package_requires_is_parsed():
 
 
 def test_what_is_not_installed_is_named():
-    assert versions.of_dependency("no-such-package", "") == "not installed"
-    assert versions.of_dependency("no-such-package", "os_name == 'nt'") == "not installed; needed if os_name == 'nt'"
-    assert versions.of_extra("x", ["no-such-package"]) == "not installed (mcpspy[x])"
-    assert versions.of_extra("x", ["no-such-package", "orjson"]) == (
+    assert installation.of_dependency("no-such-package", "") == "not installed"
+    assert (
+        installation.of_dependency("no-such-package", "os_name == 'nt'") == "not installed; needed if os_name == 'nt'"
+    )
+    assert installation.of_extra("x", ["no-such-package"]) == "not installed (mcpspy[x])"
+    assert installation.of_extra("x", ["no-such-package", "orjson"]) == (
         f"no-such-package missing, orjson {metadata.version('orjson')}"
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpspy.cli import diff, ls
+from mcpspy.cli import ls
 from tests import limits
 from tests.cli.conftest import refusal
 from tests.cli.test_replay import SESSION
@@ -44,7 +44,7 @@ def endless(options):
 def test_the_frame_that_is_nested_too_deeply_is_named(run, monkeypatch):
     capture("a.jsonl", deep(900, "a"))
     capture("b.jsonl", deep(990, "b"))
-    monkeypatch.setattr(diff, "run", endless)
+    monkeypatch.setattr("mcpspy.cli.replay.run_diff", endless)
     code, out, err = run("diff", "a.jsonl", "b.jsonl", "--format", "json")
     frame = next(n for n, line in enumerate(Path("b.jsonl").read_text().splitlines(), 1) if "structuredContent" in line)
     assert (code, out) == (2, "")

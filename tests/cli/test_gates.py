@@ -8,7 +8,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.gates import compiled, compiled_apart, recorded_answers
-from mcpspy.cli.marks import GateMarks
+from mcpspy.cli.show import GateMarks
 from mcpspy.errors import CaptureError, GateError
 from mcpspy.gate.gate import LIMIT
 from mcpspy.timeline import final_rows

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mcpspy.replay.client import stdio
+from mcpspy.replay import link
 from tests import contract
 from tests.cli.conftest import refusal
 from tests.cli.test_replay import SESSION
@@ -27,7 +27,7 @@ SECOND = SESSION.replace('"name":"weather"', '"name":"climate"')
 def mcpspy(tmp_path, monkeypatch, run):
     """Run the command line in a directory with a capture."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(stdio, "PATIENCE", 0.5)
+    monkeypatch.setattr(link, "PATIENCE", 0.5)
     capture("weather.jsonl", SESSION)
     return run
 

@@ -11,11 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.cli import progress
-from mcpspy.cli.output import confirmed, explain, has_colours, path_text, say
-from mcpspy.cli.progress import ProgressBar
-from mcpspy.cli.report_file import refuse_to_overwrite, write_report
-from mcpspy.cli.terminal import TerminalText, guard, safe, unguarded
+from mcpspy.cli import output
+from mcpspy.cli.output import (
+    ProgressBar,
+    TerminalText,
+    confirmed,
+    explain,
+    guard,
+    has_colours,
+    path_text,
+    refuse_to_overwrite,
+    safe,
+    say,
+    unguarded,
+    write_report,
+)
 from mcpspy.errors import UsageError
 from mcpspy.output_file import WriteError
 from mcpspy.report.words import COLOURS, coloured
@@ -236,7 +246,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def attached(monkeypatch):
     """Return a function that makes stderr a terminal with a bar at once. pytest resets stderr after the setup."""
-    monkeypatch.setattr(progress, "PATIENCE", 0)
+    monkeypatch.setattr(output, "PATIENCE", 0)
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("TERM", "xterm")
 
@@ -296,7 +306,7 @@ def test_in_ci_and_on_a_terminal_without_movement_there_is_none(attached, monkey
 
 
 def test_work_that_is_done_soon_has_none(attached, monkeypatch):
-    monkeypatch.setattr(progress, "PATIENCE", 1e9)
+    monkeypatch.setattr(output, "PATIENCE", 1e9)
     screen = attached()
     work()
     assert screen.getvalue() == ""
@@ -304,8 +314,8 @@ def test_work_that_is_done_soon_has_none(attached, monkeypatch):
 
 def test_without_a_terminal_nothing_is_imported_and_nothing_written():
     script = (
-        "import sys; from mcpspy.cli import progress; progress.PATIENCE = 0\n"
-        "with progress.ProgressBar('checking', 10) as bar: bar.advance(5)\n"
+        "import sys; from mcpspy.cli import output; output.PATIENCE = 0\n"
+        "with output.ProgressBar('checking', 10) as bar: bar.advance(5)\n"
         "print('rich' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT)

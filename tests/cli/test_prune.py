@@ -4,7 +4,7 @@ import time
 import pytest
 
 from mcpspy.capture.location import iso_time
-from mcpspy.cli import prune as prune_command
+from mcpspy.cli import ls as prune_command
 from tests.cli.conftest import refusal
 from tests.each import each
 from tests.transcript import begin, finish

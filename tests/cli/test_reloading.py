@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from mcpspy.cli import reloading
-from mcpspy.cli.reloading import check_reload
+from mcpspy.cli import wrap
+from mcpspy.cli.wrap import check_reload
 from mcpspy.errors import UsageError
 from tests.limits import run
 
@@ -30,7 +30,7 @@ def test_a_mistake_is_one_line(tmp_path, options, why):
 
 
 def test_without_the_library_the_command_that_installs_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(reloading, "find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
     with pytest.raises(
         UsageError, match=r"needs watchfiles, which is not installed: .* -m pip install 'mcpspy\[reload\]'$"
     ):
@@ -38,7 +38,7 @@ def test_without_the_library_the_command_that_installs_it(tmp_path, monkeypatch)
 
 
 def test_windows_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(reloading.sys, "platform", "win32")
+    monkeypatch.setattr(wrap.sys, "platform", "win32")
     with pytest.raises(UsageError, match="Linux and macOS only"):
         check_reload([str(tmp_path)], None, gate=False)
 

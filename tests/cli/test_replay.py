@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from mcpspy.replay.client import drive, stdio
 from tests import limits
 from tests.cli.conftest import refusal
 from tests.relay.harness import LIMIT, python, running, until
@@ -46,9 +45,9 @@ SESSION = f"""
 def mcpspy(tmp_path, monkeypatch, run):
     """Run the command line in a directory with a capture."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(drive, "LEAST", 0.5)
-    monkeypatch.setattr(drive, "GRACE", 0.2)
-    monkeypatch.setattr(stdio, "PATIENCE", 0.5)
+    monkeypatch.setattr("mcpspy.replay.run.LEAST", 0.5)
+    monkeypatch.setattr("mcpspy.replay.run.GRACE", 0.2)
+    monkeypatch.setattr("mcpspy.replay.link.PATIENCE", 0.5)
     capture("weather.jsonl", SESSION)
     return run
 

@@ -4,7 +4,7 @@ import pytest
 
 from mcpspy.cli.arguments import Parser
 from mcpspy.cli.commands import COMMANDS
-from mcpspy.cli.review import agreed, refuse_without_terminal, scrub_options
+from mcpspy.cli.share import agreed, refuse_without_terminal, scrub_options
 from mcpspy.errors import UsageError
 from mcpspy.sharing.scrub import Scrub
 from tests.transcript import capture

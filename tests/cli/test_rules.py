@@ -14,4 +14,4 @@ def test_the_rules_are_listed_and_one_is_explained_and_a_wrong_name_has_a_neares
     assert rules()[1].split() == overview().split()
     assert rules("tools/arguments")[0] == 0
     assert rules("tools/arguments")[1].split() == explanation(RULES["tools/arguments"]).split()
-    assert "did you mean tools/arguments" in refusal(rules("tool/argument"))
+    assert "did you mean 'tools/arguments'" in refusal(rules("tool/argument"))

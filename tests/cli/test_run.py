@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from mcpspy.cli.run import heeds_proxies
+from mcpspy.cli.mitm import heeds_proxies
 from mcpspy.relay.mitm.authority import certificates
 from tests.cli.test_ca import home
 from tests.limits import LIMIT

@@ -5,7 +5,7 @@ import sys
 import jsonschema
 import pytest
 
-from mcpspy.cli.schema import changes, type_text
+from mcpspy.cli.reference import changes, type_text
 from mcpspy.spec import definitions
 from mcpspy.spec.revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, Revision
 from tests.cli.conftest import refusal
@@ -53,12 +53,12 @@ def test_on_a_terminal_json_is_indented(schema, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["show", "2025-06-17"], "there is no revision '2025-06-17'; did you mean 2025-06-18?"),
+        (["show", "2025-06-17"], "there is no revision '2025-06-17'; did you mean '2025-06-18'?"),
         (["show", "latest"], "the revisions are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28"),
         (["diff", "2025-06-18", "next"], "there is no revision 'next'"),
-        (["show", "2025-06-18", "tol"], "2025-06-18 has no definition 'tol'; did you mean Tool"),
+        (["show", "2025-06-18", "tol"], "2025-06-18 has no definition 'tol'; did you mean 'Tool'"),
         (["show", "2025-06-18", "xyzzy"], "'mcpspy schema show 2025-06-18' shows all"),
-        (["show", "2026-07-28", "tasks.Tasks"], "did you mean tasks.Task"),
+        (["show", "2026-07-28", "tasks.Tasks"], "did you mean 'tasks.Task'"),
         (["show", "2025-11-25", "tasks.Task"], "(it is in 2026-07-28)"),
         (["show", "2025-11-25", "tasks"], "2025-11-25 has no definition 'tasks'"),
         (["show", "2024-11-05", "ResourceLink"], "(it is in 2025-06-18, 2025-11-25, 2026-07-28)"),

@@ -22,8 +22,8 @@ def scrub(monkeypatch, run):
 
     def scrub(*arguments, answer=None):
         if answer is not None:
-            monkeypatch.setattr("mcpspy.cli.review.sys.stdin.isatty", lambda: True, raising=False)
-            monkeypatch.setattr("mcpspy.cli.review.sys.stdout.isatty", lambda: True, raising=False)
+            monkeypatch.setattr("mcpspy.cli.share.sys.stdin.isatty", lambda: True, raising=False)
+            monkeypatch.setattr("mcpspy.cli.share.sys.stdout.isatty", lambda: True, raising=False)
             monkeypatch.setattr("builtins.input", lambda _: answer)
         return run("scrub", *arguments)
 
@@ -165,8 +165,8 @@ def test_a_scrubbed_capture_passes_the_check(tmp_path, scrub, secret):
 
 def test_the_check_takes_several_captures_and_directories_in_several_processes(tmp_path, scrub, secret, monkeypatch):
     capture(tmp_path / "b.jsonl", frame(IN, "a"))
-    monkeypatch.setattr("mcpspy.cli.scrub.SMALL", 0)
-    monkeypatch.setattr("mcpspy.cli.scrub.cores", lambda: 2)
+    monkeypatch.setattr("mcpspy.cli.share.SMALL", 0)
+    monkeypatch.setattr("mcpspy.cli.share.cores", lambda: 2)
     status, out, _ = scrub("--check", tmp_path, secret, "--only-secrets", "--format", "json")
     assert status == 1
     found = [(os.path.basename(one["path"]), len(one["findings"])) for one in json.loads(out)["captures"]]

@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from mcpspy import cli
-from mcpspy.cli.tables import built
+from mcpspy.cli.sql import built
 from tests.cli.conftest import refusal
 from tests.transcript import capture
 

@@ -9,9 +9,9 @@ from mcpspy.capture.reader import Capture
 from mcpspy.contract.ask import ROOM, record_offer
 from mcpspy.contract.offered import offers
 from mcpspy.errors import CaptureError
-from mcpspy.replay.client import stdio
-from mcpspy.replay.client.http import WebLink
-from mcpspy.replay.client.stdio import Link
+from mcpspy.replay import link
+from mcpspy.replay.http_link import WebLink
+from mcpspy.replay.link import Link
 from tests.limits import LIMIT
 from tests.optional import require_peers
 from tests.peers.serving import serving
@@ -23,7 +23,7 @@ SOON = 0.7  # seconds to wait for an answer that never arrives
 @pytest.fixture
 def ask(tmp_path, monkeypatch):
     """Return a function that records the offer of a server and returns the offer of its last session."""
-    monkeypatch.setattr(stdio, "PATIENCE", 0.3)
+    monkeypatch.setattr(link, "PATIENCE", 0.3)
     path = tmp_path / "s.jsonl"
 
     def connect(argv):
@@ -62,7 +62,7 @@ def test_a_server_that_does_not_list_is_told_with_a_reason(ask, how, words):
 
 
 def test_a_server_that_sends_without_end_is_told(ask, monkeypatch):
-    monkeypatch.setattr(stdio, "room", lambda _: 1 << 20)
+    monkeypatch.setattr(link, "room", lambda _: 1 << 20)
     with pytest.raises(
         CaptureError, match=r"the server sent more than a listing can need before it answered tools/list"
     ):

@@ -29,7 +29,7 @@ CAN = hasattr(os, "pidfd_open") and hasattr(signal, "pidfd_send_signal") and sys
 
 _SDK = "mcp, mcp.client.sse, mcp.server.lowlevel, mcp.server.sse, mcp.server.streamable_http_manager, uvicorn"
 _IMPORTS = {
-    "mitm": "mcpspy.cli.mitm, mcpspy.cli.commands, mcpspy.cli.terminal, mcpspy.relay.mitm.master, mcpspy.report.words",
+    "mitm": "mcpspy.cli.mitm, mcpspy.cli.commands, mcpspy.cli.output, mcpspy.relay.mitm.master, mcpspy.report.words",
     "proxy": "mcpspy.cli.proxy, mcpspy.relay.http.listener, mcpspy.relay.http.tunnel, mcpspy.relay.http.response"
     ", mcpspy.capture.writer, mcpspy.secrets.body, mcpspy.secrets.text",
     "mcpspy": "mcpspy.cli.check, mcpspy.cli.commands, mcpspy.cli.mcp, mcpspy.cli.mock, mcpspy.cli.otel"

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from mcpspy.process.half_close import is_still_held
+from mcpspy.process.ports import is_still_held
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell")
 

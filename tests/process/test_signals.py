@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from mcpspy.process.signals import on_ending_signal
+from mcpspy.process.ports import on_ending_signal
 from tests import limits
 
 

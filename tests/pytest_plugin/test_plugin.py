@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpspy.replay.script.load import script_of
+from mcpspy.replay.script import script_of
 from tests.cli.test_replay import SESSION
 from tests.peers import prepare
 from tests.peers.serving import serving

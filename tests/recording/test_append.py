@@ -6,7 +6,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Frame, Open
 from mcpspy.errors import UsageError
-from mcpspy.recording.append import write_with_sessions
+from mcpspy.recording.copy import write_with_sessions
 from tests.replay.scripts import call, result
 from tests.transcript import WALL, begin, capture, finish, record
 

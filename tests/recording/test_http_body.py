@@ -6,8 +6,8 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Frame
-from mcpspy.recording import http_body as module
-from mcpspy.recording.http_body import Body
+from mcpspy.recording import http_exchange as module
+from mcpspy.recording.http_exchange import Body
 from mcpspy.recording.recording import Recording
 from mcpspy.wire import content_coding
 from tests.recording.recorder import Recorder

@@ -5,7 +5,7 @@ import json
 import orjson
 import pytest
 
-from mcpspy.recording.opening import Opening
+from mcpspy.recording.http_exchange import Opening
 from mcpspy.secrets.redactor import Redactor
 
 

@@ -1,6 +1,6 @@
 """Records are kept until an exchange is recognised as MCP; the bytes are forwarded at once (M-04)."""
 
-from mcpspy.recording.pending import LIMIT, Pending
+from mcpspy.recording.http_exchange import MOST_PENDING, Pending
 from mcpspy.recording.recording import Recording
 from tests.recording.recorder import Recorder
 
@@ -53,7 +53,7 @@ def test_what_is_kept_is_bounded():
     begun = Begun()
     pending = Pending(begun, "")
     pending.open(1, 0, "client", "request", "body")
-    for _ in range(LIMIT // 1000 + 1):
+    for _ in range(MOST_PENDING // 1000 + 1):
         pending.frame(1, 1, b"x" * 1000, True, False)
     assert pending.discarded
     pending.frame(1, 2, CALL, False, False)
@@ -102,7 +102,7 @@ def test_what_became_of_a_held_frame_waits_for_the_sign_too():
 def test_kept_releases_are_bounded_too():
     begun = Begun()
     pending = Pending(begun, "")
-    for number in range(LIMIT // 64 + 1):
+    for number in range(MOST_PENDING // 64 + 1):
         pending.release(1, number, "expired", {})
     assert pending.discarded
 

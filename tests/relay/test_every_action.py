@@ -13,7 +13,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Release
-from mcpspy.replay.script.load import load
+from mcpspy.replay.script import load
 from tests.peers import warm
 from tests.relay import acting
 from tests.relay.acting import CALL, PROGRESS, RESULT

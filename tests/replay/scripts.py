@@ -5,7 +5,7 @@ import queue
 import sys
 
 from mcpspy.capture.records import End
-from mcpspy.replay.script.turns import Script, read
+from mcpspy.replay.script import Script, read
 from tests.transcript import records
 
 SERVER = (sys.executable, "-I", "-S", os.path.join(os.path.dirname(__file__), "server.py"))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.errors import ConfigError, UsageError
-from mcpspy.replay.compare.sessions import Ignored, Rules
+from mcpspy.replay.sessions import Ignored, Rules
 from mcpspy.replay.settings import ReplaySettings, place, read, with_ignored, with_options
 from mcpspy.replay.streams import chunks, lines, send
 from tests.each import each

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from mcpspy.replay.compare.sessions import Ignored
-from mcpspy.report.changes import Latency, as_json, as_text, examine
+from mcpspy.replay.sessions import Ignored
+from mcpspy.report.differences import Latency, changes_json, changes_text, examine
 from tests.each import each
 from tests.replay.scripts import call, result, script
 from tests.report.captures import HOSTILE
@@ -46,7 +46,7 @@ def test_latencies_are_medians_by_method_and_name():
     assert (latency.method, latency.name) == ("tools/call", "a")
     assert (latency.recorded, latency.observed) == (pytest.approx(2e8), pytest.approx(4e8))
     assert not report.differs
-    assert "· tools/call a: 200.0 ms became 400.0 ms" in as_text(report)
+    assert "· tools/call a: 200.0 ms became 400.0 ms" in changes_text(report)
 
 
 @each(
@@ -59,5 +59,5 @@ def test_a_latency_is_notable_if_it_has_doubled_and_is_no_noise(recorded, observ
 
 def test_what_peers_say_breaks_no_report():
     report = examine(listing(name=HOSTILE, title="A"), listing(name=HOSTILE, title=HOSTILE), ())
-    assert "\x1b" not in as_text(report)
-    assert json.loads(as_json(report))["tools"][0]["name"] == HOSTILE
+    assert "\x1b" not in changes_text(report)
+    assert json.loads(changes_json(report))["tools"][0]["name"] == HOSTILE

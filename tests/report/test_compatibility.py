@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mcpspy.report.compatibility import document
+from mcpspy.report.catalogue import compatibility_page
 from mcpspy.spec.client_limits import CLIENTS, LIMITS
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "compat.md"
@@ -10,11 +10,11 @@ DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "compat.md"
 
 def test_the_document_is_current():
     """After a change of the table, run `scripts/write-rules`."""
-    assert DOCUMENT.read_text(encoding="utf-8") == document()
+    assert DOCUMENT.read_text(encoding="utf-8") == compatibility_page()
 
 
 def test_the_document_has_every_client_and_every_limit_with_its_source():
-    text = document()
+    text = compatibility_page()
     assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == list(CLIENTS)
     rows = [line for line in text.splitlines() if line.startswith("| ") and "](https://" in line]
     assert len(rows) == len(LIMITS)

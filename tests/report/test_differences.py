@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from mcpspy.replay.compare.sessions import Compared
-from mcpspy.replay.compare.values import ABSENT, Difference
+from mcpspy.replay.differences import ABSENT, Difference
+from mcpspy.replay.sessions import Compared
 from mcpspy.report.differences import (
     FORMATS,
     as_github,

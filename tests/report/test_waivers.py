@@ -61,7 +61,7 @@ def test_a_file_of_waivers_is_read(tmp_path):
         ('[[waiver]]\nrule="tools/arguments"\nreason="x"', "waiver 1 lacks 'capture'"),
         (
             '[[waiver]]\nrule="tool/argument"\ncapture="*"\nreason="x"',
-            "waiver 1: there is no rule 'tool/argument'; did you mean tools/arguments",
+            "waiver 1: there is no rule 'tool/argument'; did you mean 'tools/arguments'",
         ),
         (
             '[[waiver]]\nrule="tools/arguments"\ncapture="*"\nreason="x"\nreasons="y"',

@@ -94,7 +94,7 @@ class Command:
         usage: str = "",
         subcommands: "Sequence[Command]" = (),
         server: bool = False,
-        module: str = "",
+        run: str = "",
         help_text: str = "show this help message and exit",
     ) -> None:
         self.name = name
@@ -112,8 +112,8 @@ class Command:
         self.subcommands = subcommands
         self.server = server
         """Whether the command line of another program may follow after `--`."""
-        self.module = module or name
-        """The module in `mcpspy.cli` that runs it."""
+        self.module, _, self.function = (run or f"{name}.run").partition(".")
+        """The module in `mcpspy.cli` that runs it, and the function in that module."""
 
     @property
     def named_options(self) -> dict[str, Option]:

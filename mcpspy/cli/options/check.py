@@ -37,7 +37,7 @@ EXPECTATIONS = (
         text="expect that a tool is never called; * is any text; repeatable",
     ),
 )
-"""What a session must do; `mcpspy.cli.expected` reads them."""
+"""What a session must do; `mcpspy.cli.check` reads them."""
 
 CHECK = (
     Command(
@@ -133,6 +133,7 @@ CHECK = (
         "list the rules of 'check', or explain one",
         "List the rules, or explain one of them: what it finds, how to fix it, and examples.",
         Positional("rule", "RULE", many="?", offers=rules),
+        run="reference.run_rules",
     ),
     Command(
         "lock",
@@ -177,6 +178,7 @@ CHECK = (
                 Positional("new", "NEW", offers=REVISIONS),
             ),
         ),
+        run="reference.run_schema",
     ),
 )
 """The group `Check` of `mcpspy --help`."""

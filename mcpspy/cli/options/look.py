@@ -37,6 +37,7 @@ LOOK = (
         ),
         Option("--json", text="print one JSON object (docs/json.md)"),
         epilog="Returns 1 if there are problems.",
+        run="check.run_why",
     ),
     Command(
         "show",
@@ -105,6 +106,7 @@ LOOK = (
         Option("--older", placeholder="AGE", text="delete captures older than this: 90m, 12h, 30d, 8w"),
         Option("--keep", placeholder="SIZE", text="delete the oldest until the rest takes at most this: 500MB, 2GB"),
         Option("--dry-run", text="only print what would be deleted"),
+        run="ls.run_prune",
     ),
     Command(
         "demo",

@@ -102,6 +102,7 @@ RECORD = (
         Positional("without_dashes", "COMMAND", None, many="..."),
         usage="mcpspy run [--proxy HOST:PORT] -- COMMAND [ARG...]",
         server=True,
+        run="mitm.run_client",
     ),
 )
 """The group `Record` of `mcpspy --help`."""

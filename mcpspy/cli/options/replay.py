@@ -77,6 +77,7 @@ REPLAY = (
         IGNORE,
         Option("--format", placeholder="FORMAT", choices=("text", "json"), text="format of the report"),
         epilog="Exit status 1: something differs.",
+        run="replay.run_diff",
     ),
 )
 """The group `Replay` of `mcpspy --help`."""

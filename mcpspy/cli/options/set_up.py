@@ -48,6 +48,7 @@ SET_UP = (
         SCOPE,
         DRY_RUN,
         Option("--agent", text="remove 'mcpspy mcp', which 'install --agent' added"),
+        run="install.run_uninstall",
     ),
     Command(
         "status",
@@ -60,6 +61,7 @@ SET_UP = (
         "diagnose why no session appears",
         "Start each server as its MCP client would, and report problems and how to fix them.",
         Positional("target", "CLIENT|SERVER", "default: all clients", many="?", offers=clients),
+        run="status.run_doctor",
     ),
     Command(
         "completion",
@@ -67,6 +69,7 @@ SET_UP = (
         "Print the script with which a shell completes commands, options and captures.",
         Positional("shell", "SHELL", ", ".join(SHELLS), offers=tuple(SHELLS)),
         epilog="To switch it on:\n" + "".join(f"  {line}\n" for line in SHELLS.values()),
+        run="complete.run_completion",
     ),
     Command(
         "ca",
@@ -90,6 +93,7 @@ SET_UP = (
                 "Show where the authority is, when it expires, and who can read its key.",
             ),
         ),
+        run="mitm.run_ca",
     ),
 )
 """The group `Set up` of `mcpspy --help`."""

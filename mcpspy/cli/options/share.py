@@ -17,7 +17,7 @@ SCRUBBING = (
     ),
     Option("--only-secrets", text="replace secrets only, not e-mail addresses, home directories and user names"),
 )
-"""What is replaced; `mcpspy.cli.review` reads them."""
+"""What is replaced; `mcpspy.cli.share` reads them."""
 
 SHARE = (
     Command(
@@ -64,6 +64,7 @@ SHARE = (
             placeholder="FILE",
             text="with --check: accept the places that FILE lists, with reasons (TOML)",
         ),
+        run="share.run_scrub",
     ),
     Command(
         "import",
@@ -73,7 +74,7 @@ SHARE = (
         Positional("file", "FILE"),
         FOLDER_OF_CAPTURES,
         epilog="It reads files of mitmproxy, browsers (HAR), the MCP Inspector and others: docs/import.md.",
-        module="import_",
+        run="export.run_import",
     ),
     Command(
         "export",

@@ -16,10 +16,10 @@ from mcpspy.contract.verify.launch import past
 from mcpspy.contract.verify.session import SessionPlan, Transcript
 from mcpspy.contract.verify.stdio import StdioRun, Stream
 from mcpspy.json_values import Path, pointer
-from mcpspy.replay.compare.values import Difference, differences, excerpt
-from mcpspy.replay.compare.volatile import looks_volatile
-from mcpspy.replay.script.issued_values import begins
-from mcpspy.replay.script.turns import LOG
+from mcpspy.replay.differences import Difference, differences, excerpt
+from mcpspy.replay.issued_values import begins
+from mcpspy.replay.script import LOG
+from mcpspy.replay.volatile import looks_volatile
 from mcpspy.text import plural, printable
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result, parse
 

@@ -27,7 +27,7 @@ from mcpspy.contract.verify.stdio import latencies
 from mcpspy.contract.verify.tap import Headers, Tap, TappedRequest, TappedResponse
 from mcpspy.errors import McpspyError
 from mcpspy.json_values import member
-from mcpspy.replay.client.http import hang_up, heads_of, shut, target
+from mcpspy.replay.http_link import hang_up, heads_of, shut, target
 from mcpspy.secrets.redactor import shown
 from mcpspy.wire.jsonrpc import Error, Request, Result, parse
 from mcpspy.wire.sse import Events, parse_event

@@ -18,10 +18,9 @@ from mcpspy import __version__
 from mcpspy.conversation.offers import HANDSHAKES, LISTED
 from mcpspy.errors import McpspyError, UsageError
 from mcpspy.json_values import member
+from mcpspy.replay.issued_values import Values, json_text, rewritten
 from mcpspy.replay.run import writing
-from mcpspy.replay.script.edit import json_text, rewritten
-from mcpspy.replay.script.issued_values import Values
-from mcpspy.replay.script.turns import CANCELLED, Script, Turn
+from mcpspy.replay.script import CANCELLED, Script, Turn
 from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result, parse
 

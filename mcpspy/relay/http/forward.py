@@ -39,8 +39,7 @@ from aiohttp.http_writer import StreamWriter
 from aiohttp.streams import StreamReader
 
 from mcpspy.gate.gate import LIMIT, Drop, Hold, Pass, Refuse, Reply, Send
-from mcpspy.recording.http_body import Body
-from mcpspy.recording.http_exchange import HttpExchange
+from mcpspy.recording.http_exchange import Body, HttpExchange
 from mcpspy.relay.http import own_gates
 from mcpspy.relay.http.gated_channel import CollectedBody, announces_too_much, cancel, keeps_body
 from mcpspy.relay.http.heads import (

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 from mcpspy.gate.gate import LIMIT, PASS, UNDECIDED, CloseStream, Exit, Facts, Gate, Hold, Pass, Refuse, Reply, Send
 from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
-from mcpspy.recording.http_body import Body, Fields
+from mcpspy.recording.http_exchange import Body, Fields
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.gated_body import Piece, coded, encoder
 from mcpspy.relay.http.heads import RawHeaders, first

@@ -8,9 +8,9 @@ to an upstream. They differ from aiohttp's own classes in four points:
   limit, and each has a time limit. Connections between two requests, and streams, have no time limit (H-06).
 - A body ends where its framing is broken; otherwise its reader would wait for ever.
 - A framing fault in a response does not discard what was received before it: neither the head nor the body so far.
-- A client that half-closes its connection still gets its response (A-11), if it is on this machine, where `half_close`
-  can find out that the client still has its socket open. Any other client that ends its sending has disconnected, and
-  so has a client that listens to a stream (GET). Their requests are cancelled (H-05).
+- A client that half-closes its connection still gets its response (A-11), if it is on this machine, where
+  `is_still_held` can find out that the client still has its socket open. Any other client that ends its sending has
+  disconnected, and so has a client that listens to a stream (GET). Their requests are cancelled (H-05).
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web_protocol import _ErrInfo
 from yarl import URL
 
-from mcpspy.process.half_close import is_still_held
+from mcpspy.process.ports import is_still_held
 
 LARGEST = 1 << 18
 """The most bytes of a whole head, and of the framing between two bytes of a body."""

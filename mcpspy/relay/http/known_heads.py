@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from aiohttp import web
 from aiohttp.http import RawResponseMessage
 
-from mcpspy.recording.opening import Opening
+from mcpspy.recording.http_exchange import Opening
 from mcpspy.relay.http.heads import (
     CHUNKED,
     UPGRADE,

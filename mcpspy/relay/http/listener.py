@@ -29,8 +29,7 @@ from aiohttp.streams import StreamReader
 from mcpspy.capture.format import OWN_ID, VIEWER
 from mcpspy.gate.gate import LIMIT
 from mcpspy.gate.messages import Envelope, read
-from mcpspy.recording.http_body import Body, Fields
-from mcpspy.recording.http_exchange import HttpExchange
+from mcpspy.recording.http_exchange import Body, Fields, HttpExchange
 from mcpspy.relay.http.forward import CONNECT, ForwardedRequest
 from mcpspy.relay.http.gated_body import EventBlocks, Piece
 from mcpspy.relay.http.heads import RawHeaders, every, first, recorded, request_head

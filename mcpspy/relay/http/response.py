@@ -37,7 +37,7 @@ from aiohttp.streams import StreamReader
 
 from mcpspy.gate.gate import LIMIT, PASS, UNDECIDED, Facts, Gate, Pass, Reply
 from mcpspy.gate.order import FRAMES
-from mcpspy.recording.http_body import Body
+from mcpspy.recording.http_exchange import Body
 from mcpspy.relay.http import own_gates
 from mcpspy.relay.http.gated_body import Encoder, EventBlocks, FirstEvent, HeldDocument, encoder
 from mcpspy.relay.http.gated_channel import CollectedBody, GatedChannel, announces_too_much, decodable

@@ -17,8 +17,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from mcpspy.errors import UsageError
 from mcpspy.foreign_file import read_foreign
-from mcpspy.recording.http_body import Body, Fields
-from mcpspy.recording.http_exchange import HttpExchange
+from mcpspy.recording.http_exchange import Body, Fields, HttpExchange
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import Address, Head, RawHeaders
 from mcpspy.relay.http.host_guard import Guard

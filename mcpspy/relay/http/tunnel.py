@@ -40,7 +40,7 @@ from aiohttp.http_writer import StreamWriter
 
 from mcpspy.capture.format import VIEWER
 from mcpspy.gate.gate import LIMIT, Reply
-from mcpspy.recording.http_body import Body
+from mcpspy.recording.http_exchange import Body
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.relay.http.gated_channel import AT_ONCE, GatedChannel
 from mcpspy.relay.http.route import RequestContext, say_once

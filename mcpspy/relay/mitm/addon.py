@@ -23,7 +23,7 @@ from typing import Any
 from mitmproxy import ctx, http  # type: ignore[import-not-found]
 
 from mcpspy.errors import UsageError
-from mcpspy.recording.http_body import Fields
+from mcpspy.recording.http_exchange import Fields
 from mcpspy.recording.recording import Clock, Recording
 from mcpspy.relay.http.heads import Head, every
 from mcpspy.relay.http.host_guard import Guard

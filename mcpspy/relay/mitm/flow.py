@@ -12,9 +12,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from mcpspy.recording.http_body import Body, Fields
-from mcpspy.recording.http_exchange import HttpExchange
-from mcpspy.recording.pending import Pending
+from mcpspy.recording.http_exchange import Body, Fields, HttpExchange, Pending
 from mcpspy.recording.recording import Clock, Recording
 from mcpspy.relay.http.heads import RawHeaders, every, recorded
 from mcpspy.wire.http_head import may_hold_messages, speaks_mcp

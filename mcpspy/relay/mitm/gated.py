@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from mcpspy.gate.gate import LIMIT, PASS, CloseStream, Drop, Exit, Facts, Gate, Hold, Pass, Refuse, Reply, Send
-from mcpspy.recording.http_body import Body, Fields
+from mcpspy.recording.http_exchange import Body, Fields
 from mcpspy.relay.http.gated_body import EventBlocks, Piece, encoder
 from mcpspy.relay.http.gated_channel import CollectedBody, GatedChannel, announces_too_much, cancel, decodable
 from mcpspy.relay.http.heads import RawHeaders, every, first, is_json

@@ -21,7 +21,7 @@ from mitmproxy.options import Options  # type: ignore[import-not-found]
 from mitmproxy.proxy.mode_specs import ProxyMode  # type: ignore[import-not-found]
 
 from mcpspy.errors import UsageError
-from mcpspy.process.signals import on_ending_signal
+from mcpspy.process.ports import on_ending_signal
 from mcpspy.recording.recording import Clock, Recording
 from mcpspy.relay.live_gate import LiveGate
 from mcpspy.relay.mitm import layers

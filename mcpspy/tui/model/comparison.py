@@ -1,6 +1,6 @@
 """Two values side by side as an outline, with equal parts folded, and the changes between two sessions.
 
-A pairing is two values that correspond. Its parts come from `mcpspy.replay.compare.values.step`, so the differences
+A pairing is two values that correspond. Its parts come from `mcpspy.replay.differences.step`, so the differences
 here are exactly those that `mcpspy diff` reports. Equal parts are made only when they are unfolded. If a text of
 several lines has changed, its lines are shown as parts, but the whole text counts as one difference. The changes of two
 sessions are the report of `mcpspy diff`, as entries with the frames and messages of both.
@@ -12,14 +12,12 @@ from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
 from mcpspy.json_values import Path, pointer
-from mcpspy.replay.compare.align import by_order
-from mcpspy.replay.compare.offers import surface
-from mcpspy.replay.compare.sessions import FINE
-from mcpspy.replay.compare.values import ABSENT, Difference, excerpt, step
-from mcpspy.replay.compare.volatile import looks_volatile
-from mcpspy.replay.script.turns import Script
-from mcpspy.report.changes import Changes, change_title, examine, latency_text
-from mcpspy.report.differences import outcome_text, outcomes_text, totals
+from mcpspy.replay.differences import ABSENT, Difference, by_order, excerpt, step
+from mcpspy.replay.offers import surface
+from mcpspy.replay.script import Script
+from mcpspy.replay.sessions import FINE
+from mcpspy.replay.volatile import looks_volatile
+from mcpspy.report.differences import Changes, change_title, examine, latency_text, outcome_text, outcomes_text, totals
 from mcpspy.report.words import CHANGES, SLOWER
 from mcpspy.text import plural
 from mcpspy.timeline import Row

@@ -33,8 +33,7 @@ from aiohttp.typedefs import Handler
 from textual_serve.server import Server, to_int
 
 from mcpspy.errors import UsageError
-from mcpspy.process.ports import bound, to_dial
-from mcpspy.process.signals import on_ending_signal
+from mcpspy.process.ports import bound, on_ending_signal, to_dial
 from mcpspy.relay.http.host_guard import is_loopback
 from mcpspy.text import printable
 from mcpspy.tui.textual_serve_internals import Service, application_of

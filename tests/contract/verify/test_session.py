@@ -6,7 +6,7 @@ import pytest
 
 from mcpspy.contract.verify.session import NoSession, SessionPlan, recorded, said, scouted
 from mcpspy.errors import UsageError
-from mcpspy.replay.script.load import load
+from mcpspy.replay.script import load
 from tests.each import each
 from tests.transcript import capture
 

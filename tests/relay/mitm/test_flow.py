@@ -3,7 +3,7 @@
 import pytest
 
 from mcpspy.capture.records import Close, Frame, Open
-from mcpspy.recording.pending import LIMIT
+from mcpspy.recording.http_exchange import MOST_PENDING
 from tests.memory import objects_in
 from tests.relay.mitm.kept import CALL, EVENTS, JSON, Kept, pass_through
 
@@ -63,8 +63,8 @@ def test_what_is_mcp_is_recorded_whole(kept, asked, body, headers, answer):
         (b'{"version":"2.0"}', JSON, b'{"jsonrpc":"1.0"}'),
         (b"grant_type=refresh_token&refresh_token=hidden", JSON, b'{"access_token":"hidden"}'),
         (b"", EVENTS, b"event: endpoints\ndata: x\n\n" * 3),
-        (b"", JSON, b'{"a":"' + b"x" * LIMIT + b'"}'),
-        (b"x" * (LIMIT + 1), JSON, CALL),
+        (b"", JSON, b'{"a":"' + b"x" * MOST_PENDING + b'"}'),
+        (b"x" * (MOST_PENDING + 1), JSON, CALL),
     ],
     ids=lambda it: str(it[:30]),
 )
@@ -81,7 +81,7 @@ def test_what_is_held_is_bounded(kept):
     answer = flow.respond(1, 200, "OK", EVENTS)
     for _ in range(100):
         answer.feed(b"data: " + b"x" * 10_000 + b"\n\n", 2)
-        assert sum(map(len, objects_in(flow.pending, bytes))) <= LIMIT
+        assert sum(map(len, objects_in(flow.pending, bytes))) <= MOST_PENDING
     assert flow.pending.discarded
     answer.feed(b"data: " + CALL + b"\n\n", 3)
     assert list(kept.folder.iterdir()) == []
@@ -92,7 +92,7 @@ def test_frames_without_bytes_are_bounded_too(kept):
     flow.request_ended(1)
     flow.respond(1, 101, "Switching Protocols", [])
     flow.response_ended(1, switch=True)
-    for _ in range(LIMIT // 10):
+    for _ in range(MOST_PENDING // 10):
         flow.message(2, 1, b"", from_client=True)
     assert flow.pending.discarded
 

@@ -353,7 +353,9 @@ async def test_memory_stays_flat_for_a_reader_that_stalls_and_for_a_websocket_th
         assert memory(there.mitm.process.pid) - before < 40
 
 
-@pytest.mark.parametrize("place", ["mcpspy.wire.content_coding.Whole.feed", "mcpspy.recording.pending.Pending.frame"])
+@pytest.mark.parametrize(
+    "place", ["mcpspy.wire.content_coding.Whole.feed", "mcpspy.recording.http_exchange.Pending.frame"]
+)
 @scripted
 async def test_a_bug_that_stops_the_recording_of_each_exchange_is_said_once(tmp_path, certificate, place):
     """S-01, M-03: it is not reported for each exchange, and bytes are forwarded unchanged."""

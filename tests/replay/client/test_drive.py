@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from mcpspy.replay.client import drive
-from mcpspy.replay.client.drive import Player
-from mcpspy.replay.client.stdio import Ended, Failed, Link
+from mcpspy.replay import run
+from mcpspy.replay.link import Ended, Failed, Link
+from mcpspy.replay.run import Player
 from mcpspy.wire.jsonrpc import Id
 from tests.replay.scripts import SERVER, FakeLink, call, result, script
 
@@ -16,10 +16,10 @@ GREEN = '{"jsonrpc":"2.0","id":0,"result":{"content":"green"}}'
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
     """Shorten all waits: these servers answer at once or never."""
-    monkeypatch.setattr(drive, "LEAST", 0.02)
-    monkeypatch.setattr(drive, "START", 0.02)
-    monkeypatch.setattr(drive, "TIMES", 0)
-    monkeypatch.setattr(drive, "GRACE", 0.02)
+    monkeypatch.setattr(run, "LEAST", 0.02)
+    monkeypatch.setattr(run, "START", 0.02)
+    monkeypatch.setattr(run, "TIMES", 0)
+    monkeypatch.setattr(run, "GRACE", 0.02)
 
 
 def play(text, server, skip=()):
@@ -147,8 +147,8 @@ def test_a_server_that_never_stops_talking_does_not_hold_up_the_end():
 
 
 def test_an_answer_under_an_id_of_another_type_is_told_at_once(monkeypatch):
-    monkeypatch.setattr(drive, "LEAST", 30)
-    monkeypatch.setattr(drive, "START", 30)
+    monkeypatch.setattr(run, "LEAST", 30)
+    monkeypatch.setattr(run, "START", 30)
     text = f"> {call(1, 'a')}\n< {result(1, 'a')}\n> {call(2, 'b')}\n< {result(2, 'b')}"
     server = lambda line: [result('"1"', "a")] if '"id":1' in line else echo(line)  # noqa: E731
     assert play(text, server)[1] == {1: 'it was answered under the id "1", not 1'}
@@ -156,7 +156,7 @@ def test_an_answer_under_an_id_of_another_type_is_told_at_once(monkeypatch):
 
 def test_the_first_answer_may_take_longer(monkeypatch):
     """The server must be started, and perhaps installed."""
-    monkeypatch.setattr(drive, "START", 0.05)
+    monkeypatch.setattr(run, "START", 0.05)
     text = f"> {call(1, 'a')}\n< {result(1, 'a')}\n> {call(2, 'b')}\n< {result(2, 'b')}"
     assert play(text, lambda _: [])[1] == {1: "no answer within 0.05 s", 3: "no answer within 0.02 s"}
 
@@ -225,7 +225,7 @@ def test_a_real_server_is_driven_and_the_session_recorded(tmp_path):
     forecast = call(1, "get_forecast", '{"city":"Oslo"}')
     recorded = script(f"> {forecast}\n< {result(1, '12 °C, light rain')}")
     path = str(tmp_path / "new.jsonl")
-    driven = drive.drive(recorded, lambda: Link(list(SERVER), "weather", path, pytest.fail, 0), skip=())
+    driven = run.drive(recorded, lambda: Link(list(SERVER), "weather", path, pytest.fail, 0), skip=())
     assert driven.sent == recorded.turns
     assert driven.path == path
 

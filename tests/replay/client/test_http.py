@@ -12,11 +12,11 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Open
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.replay import streams
-from mcpspy.replay.client.http import WebLink, heads_of
-from mcpspy.replay.client.stdio import Ended, Failed, signals_restored
-from mcpspy.replay.compare.sessions import FINE, Rules
+from mcpspy.replay.http_link import WebLink, heads_of
+from mcpspy.replay.link import Ended, Failed, signals_restored
 from mcpspy.replay.run import replay
-from mcpspy.replay.script.turns import read
+from mcpspy.replay.script import read
+from mcpspy.replay.sessions import FINE, Rules
 from mcpspy.wire.jsonrpc import Id, parse
 from tests.each import each
 from tests.relay.harness import to_us

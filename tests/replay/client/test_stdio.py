@@ -8,9 +8,8 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Frame
 from mcpspy.errors import CaptureError, SpawnError
-from mcpspy.replay import streams
-from mcpspy.replay.client import stdio
-from mcpspy.replay.client.stdio import Ended, Link, signals_restored
+from mcpspy.replay import link, streams
+from mcpspy.replay.link import Ended, Link, signals_restored
 from tests.limits import LIMIT
 from tests.relay.harness import python, running, to_us, until
 
@@ -66,7 +65,7 @@ def test_an_exit_that_another_thread_is_told_of_is_noticed(tmp_path, monkeypatch
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # the process exits just after the first waitpid
         return 0, 0
 
-    monkeypatch.setattr(stdio, "CLOSED", LIMIT)
+    monkeypatch.setattr(link, "CLOSED", LIMIT)
     session = start(tmp_path, "import sys; sys.exit(3)")
     monkeypatch.setattr(os, "waitpid", waitpid)
     session.wait()
@@ -82,7 +81,7 @@ def test_the_end_of_what_is_said_ends_the_server(tmp_path):
 
 @pytest.mark.parametrize(("disposition", "how"), [("SIG_DFL", "SIGTERM"), ("SIG_IGN", "SIGKILL")])
 def test_a_server_that_does_not_end_is_ended(tmp_path, monkeypatch, disposition, how):
-    monkeypatch.setattr(stdio, "PATIENCE", 0.1)
+    monkeypatch.setattr(link, "PATIENCE", 0.1)
     deaf = f"import signal; signal.signal(signal.SIGTERM, signal.{disposition}); print('ready', flush=True)"
     session = start(tmp_path, f"{deaf}\nwhile True: signal.pause()")
     assert heard(session) == b"ready"
@@ -103,15 +102,15 @@ def test_a_server_that_talks_without_end_is_heard_no_more(tmp_path, monkeypatch,
 
 
 def test_a_server_that_closes_its_stdout_is_not_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(stdio, "CLOSED", 0.1)
-    monkeypatch.setattr(stdio, "PATIENCE", 0.1)
+    monkeypatch.setattr(link, "CLOSED", 0.1)
+    monkeypatch.setattr(link, "PATIENCE", 0.1)
     session = start(tmp_path, "import os, signal; os.close(1); signal.pause()")
     assert heard(session) == Ended("closed its stdout")
     end(session)
 
 
 def test_what_the_server_started_ends_with_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(stdio, "PATIENCE", 0.1)
+    monkeypatch.setattr(link, "PATIENCE", 0.1)
     child = "signal.signal(signal.SIGTERM, signal.SIG_IGN); print(os.getpid(), flush=True); signal.pause()"
     session = start(tmp_path, f"import os, signal\nif os.fork(): os.wait()\nelse: {child}")
     pid = int(heard(session))
@@ -120,7 +119,7 @@ def test_what_the_server_started_ends_with_it(tmp_path, monkeypatch):
 
 
 def test_a_signal_to_us_ends_the_server(tmp_path, monkeypatch):
-    monkeypatch.setattr(stdio, "PATIENCE", 0.1)
+    monkeypatch.setattr(link, "PATIENCE", 0.1)
     session = start(tmp_path, "import signal; print('ready', flush=True); signal.pause()")
     assert heard(session) == b"ready"
     player = threading.Thread(target=lambda: (to_us(signal.SIGINT), heard(session), session.close()), daemon=True)
@@ -131,7 +130,7 @@ def test_a_signal_to_us_ends_the_server(tmp_path, monkeypatch):
 
 
 def test_a_second_signal_does_not_wait(tmp_path, monkeypatch):
-    monkeypatch.setattr(stdio, "PATIENCE", 1000)
+    monkeypatch.setattr(link, "PATIENCE", 1000)
     session = start(tmp_path, "import signal; print('ready', flush=True); signal.pause()")
     assert heard(session) == b"ready"
 
@@ -148,7 +147,7 @@ def test_a_second_signal_does_not_wait(tmp_path, monkeypatch):
 
 
 def test_a_server_that_does_not_read_stops_nobody(tmp_path, monkeypatch):
-    monkeypatch.setattr(stdio, "PATIENCE", 0.1)
+    monkeypatch.setattr(link, "PATIENCE", 0.1)
     session = start(tmp_path, "import time; print('ready', flush=True); time.sleep(60)")
     session.send(b"x" * 1_000_000)
     assert heard(session) == b"ready"

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.json_values import pointer
-from mcpspy.replay.compare.offers import changes, narrowings, surface, told_differences
+from mcpspy.replay.offers import changes, narrowings, surface, told_differences
 from tests.each import each
 from tests.replay.scripts import INITIALIZE, INITIALIZED, script
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.errors import UsageError
-from mcpspy.replay.compare.sessions import FINE, Ignored, Rules, compare, pair
+from mcpspy.replay.sessions import FINE, Ignored, Rules, compare, pair
 from tests.each import each
 from tests.replay.scripts import call, result, script
 

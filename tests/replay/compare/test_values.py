@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcpspy.replay.compare.align import aligned, by_order
-from mcpspy.replay.compare.values import ABSENT, Difference, Effort, differences, excerpt, step
-from mcpspy.replay.compare.volatile import looks_volatile
+from mcpspy.replay.differences import ABSENT, Difference, Effort, aligned, by_order, differences, excerpt, step
+from mcpspy.replay.volatile import looks_volatile
 from tests.each import each
 
 TEXTS = st.text(max_size=6) | st.sampled_from(['{"a":1}', "[1,2]", "{", "[", '{"a":{}}'])

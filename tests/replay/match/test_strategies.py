@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.cli.commands import COMMANDS
-from mcpspy.replay.match.strategies import STRATEGIES, Matcher, Miss, key, plain
+from mcpspy.replay.match import STRATEGIES, Matcher, Miss, key, plain
 from mcpspy.wire.jsonrpc import parse
 from tests.each import each
 from tests.replay.scripts import INITIALIZE, call, result, script

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from mcpspy.errors import CaptureError
-from mcpspy.replay.mock.answers import RecordedAnswers, answers
+from mcpspy.replay.match import RecordedAnswers, answers
 from tests.each import each
 from tests.replay.scripts import call, result, script
 from tests.transcript import capture

@@ -2,8 +2,7 @@
 
 import json
 
-from mcpspy.replay.mock.missing import Missing
-from mcpspy.replay.mock.stdio import Mock
+from mcpspy.replay.mock import Missing, Mock
 from tests.each import each
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result, script
 

@@ -1,9 +1,9 @@
 import queue
 import sys
 
-from mcpspy.replay.mock.missing import Missing
-from mcpspy.replay.mock.recorded_server import AHEAD, RecordedServer
-from mcpspy.replay.script.load import script_of
+from mcpspy.replay.growth import AHEAD, RecordedServer
+from mcpspy.replay.mock import Missing
+from mcpspy.replay.script import script_of
 from tests.limits import LIMIT
 from tests.relay.harness import until
 from tests.replay.scripts import result

@@ -1,8 +1,8 @@
 import os
 import threading
 
-from mcpspy.replay.match.strategies import STRATEGIES
-from mcpspy.replay.mock.stdio import Mock, serve
+from mcpspy.replay.match import STRATEGIES
+from mcpspy.replay.mock import Mock, serve
 from tests import limits
 from tests.each import each
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result, script

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from mcpspy.capture.records import Frame
 from mcpspy.conversation.model import Message, Session
-from mcpspy.replay.mock.frames import error_line, result_line
-from mcpspy.replay.script.edit import json_text, rewritten
+from mcpspy.replay.issued_values import json_text, rewritten
+from mcpspy.replay.mock import error_line, result_line
 from mcpspy.wire.jsonrpc import Id, parse
 from tests.each import each
 

@@ -4,9 +4,7 @@ import json
 
 import pytest
 
-from mcpspy.replay.script.forwarded import as_forwarded
-from mcpspy.replay.script.load import load
-from mcpspy.replay.script.turns import read
+from mcpspy.replay.script import as_forwarded, load, read
 from tests.each import each
 from tests.rules.gate_sessions import TRANSPORTS, Stdio, error, notification, request, result, save
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mcpspy.errors import CaptureError, McpspyError, NotACapture
-from mcpspy.replay.script.growth import beside, take_in
-from mcpspy.replay.script.load import accept, load, script_of
+from mcpspy.replay.growth import beside, take_in
+from mcpspy.replay.script import accept, load, script_of
 from tests.each import each
 from tests.limits import within
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
@@ -119,7 +119,7 @@ def in_pieces(path, text):
 
 def test_a_frame_that_is_too_large_to_be_replayed_is_named(tmp_path, monkeypatch):
     """A-03."""
-    monkeypatch.setattr("mcpspy.replay.script.load.LARGEST", 100_000)
+    monkeypatch.setattr("mcpspy.replay.script.LARGEST", 100_000)
     path = in_pieces(tmp_path / "c.jsonl", "A" * 150_000)
     with pytest.raises(CaptureError, match=r"frame #\d+ has 150\.\d kB, more than the 100\.0 kB that can be replayed"):
         script_of(path)

@@ -3,8 +3,8 @@
 import json
 
 from mcpspy.capture.records import Close, Frame, Open
-from mcpspy.replay.script.issued_values import Values, begins, canonical, matches, renamed
-from mcpspy.replay.script.turns import progress_token, read
+from mcpspy.replay.issued_values import Values, begins, canonical, matches, renamed
+from mcpspy.replay.script import progress_token, read
 from tests.each import each
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result, script
 

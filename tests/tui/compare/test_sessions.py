@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from mcpspy.replay.script.load import script_of
-from mcpspy.report.changes import FORMATS, examine
+from mcpspy.replay.script import script_of
+from mcpspy.report.differences import CHANGE_FORMATS, examine
 from mcpspy.tui.compare import ChangeRows, ComparedRows, MessagesCompared, SessionsCompared
 from tests.replay.scripts import call, result
 from tests.transcript import WALL, capture
@@ -47,7 +47,7 @@ async def compared(pilot):
 
 def test_two_marked_sessions_are_compared_as_diff_does_and_a_change_leads_to_its_frames(tmp_path):
     old, new = two(tmp_path)
-    report = json.loads(FORMATS["json"](examine(script_of(old), script_of(new), [])))
+    report = json.loads(CHANGE_FORMATS["json"](examine(script_of(old), script_of(new), [])))
     told = [it for it in report["exchanges"] if it["outcome"] != "same"]
 
     async def scenario(pilot):

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from mcpspy.replay.compare.values import ABSENT, Difference, differences
+from mcpspy.replay.differences import ABSENT, Difference, differences
 from mcpspy.timeline import Row
 from mcpspy.tui.model import comparison
 from mcpspy.tui.model.comparison import DIFFERENT, ComparisonOutline, bare, comparable, compared, listed

@@ -2,7 +2,7 @@
 
 import json
 
-from mcpspy.replay.compare.values import ABSENT
+from mcpspy.replay.differences import ABSENT
 from mcpspy.tui.model.comparison import change_entries
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result, script
 

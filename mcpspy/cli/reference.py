@@ -1,27 +1,46 @@
-"""`mcpspy schema`: the message shapes of revisions and known extensions, and differences between revisions."""
+"""`mcpspy rules` and `mcpspy schema`: what mcpspy checks, and the message shapes of revisions and known extensions."""
 
 import argparse
 import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
+from mcpspy.cli.output import line_width
 from mcpspy.errors import UsageError
 from mcpspy.json_values import walk
+from mcpspy.report.catalogue import explanation, overview
+from mcpspy.report.waivers import no_rule
+from mcpspy.rules import RULES, current
 from mcpspy.spec.definitions import DIALECT, definitions, schema
 from mcpspy.spec.extensions import EXTENSIONS, all_definitions, extension_methods
 from mcpspy.spec.extensions.extension import Extension
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema
-from mcpspy.text import plural
+from mcpspy.text import plural, suggestion
+
+_WIDEST = 100  # maximum width of prose on a terminal, in columns
+
+
+def run_rules(options: argparse.Namespace) -> int:
+    """Print the table, or the requested rule."""
+    width = min(line_width(0), _WIDEST)
+    if options.rule is None:
+        print(overview(width), end="")
+        return 0
+    name = current(options.rule)
+    if name not in RULES:
+        raise UsageError(no_rule(name))
+    print(explanation(RULES[name], width), end="")
+    return 0
+
 
 Definitions = dict[str, Schema]
 
 
-def run(options: argparse.Namespace) -> int:
+def run_schema(options: argparse.Namespace) -> int:
     """Print what was requested."""
     if options.what == "list":
         for revision in Revision:
@@ -85,8 +104,7 @@ def _revision(name: str) -> Revision:
     revision = Revision.of(name)
     if revision is None:
         known = [each.value for each in Revision]
-        near = get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"the revisions are {', '.join(known)}"
+        hint = suggestion(name, known, f"the revisions are {', '.join(known)}")
         raise UsageError(f"there is no revision {name!r}; {hint}")
     return revision
 
@@ -95,9 +113,7 @@ def _definition(revision: Revision, name: str) -> str:
     if name in all_definitions(revision):
         return name
     others = ", ".join(other.value for other in Revision if name in all_definitions(other))
-    by_case = {known.lower(): known for known in all_definitions(revision)}
-    near = [by_case[close] for close in get_close_matches(name.lower(), by_case, n=3)]
-    hint = f"did you mean {' or '.join(near)}?" if near else f"'mcpspy schema show {revision.value}' shows all"
+    hint = suggestion(name, all_definitions(revision), f"'mcpspy schema show {revision.value}' shows all", most=3)
     where = f" (it is in {others})" if others else ""
     raise UsageError(f"{revision.value} has no definition {name!r}{where}; {hint}")
 

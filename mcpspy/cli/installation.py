@@ -1,16 +1,15 @@
-"""`mcpspy --version --verbose`: the facts about the installation for a bug report.
+"""The installation: the facts for a bug report (`mcpspy --version --verbose`), and how to add an optional extra.
 
-It prints versions and names of variables. It prints values only of variables that describe the terminal, and `~` for
+The report has versions and names of variables. It has values only of variables that describe the terminal, and `~` for
 the home directory. No package is imported to find its version, so a broken dependency cannot prevent the report.
 """
 
 import os
-import platform
 import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import metadata
+from importlib.util import find_spec
 
 import mcpspy
 from mcpspy.capture.location import directory
@@ -26,6 +25,9 @@ _INDENT = "  "
 
 def report() -> str:
     """Return the whole report, as aligned lines of plain text."""
+    import platform  # imported here: what asks for `install_command` does not need these
+    from importlib import metadata
+
     try:
         required = metadata.requires("mcpspy") or []
     except metadata.PackageNotFoundError:  # run from a source tree
@@ -82,6 +84,8 @@ def of_extra(name: str, packages: Sequence[str]) -> str:
 
 
 def _version(package: str) -> str:
+    from importlib import metadata
+
     try:
         return printable(metadata.version(package) or "unknown version", 40)
     except metadata.PackageNotFoundError:
@@ -112,3 +116,17 @@ def _terminal_facts(environ: Mapping[str, str]) -> Iterator[str]:
             yield f"{name}={printable(value, 60)}"
     yield from (f"{name} is set" for name in _AROUND if name in environ)
     yield printable(sys.stdout.encoding or "no encoding", 40)
+
+
+def install_command(extra: str) -> str:
+    """Return the shell command that adds `extra` to the environment of this interpreter.
+
+    `uv tool install` makes environments without pip.
+    """
+    installer = f"{sys.executable} -m pip install" if find_spec("pip") else f"uv pip install --python {sys.executable}"
+    return f"{installer} 'mcpspy[{extra}]'"
+
+
+def missing(what: str, package: str | None, extra: str) -> str:
+    """Return that a package of an extra is missing; `what` says what needs it, such as `SQL needs`."""
+    return f"{what} {printable(str(package), 60)}, which is not installed: {install_command(extra)}"

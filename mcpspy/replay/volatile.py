@@ -7,7 +7,7 @@ differed between runs of one server (`mcpspy.replay.run.learned`).
 import re
 from typing import Any
 
-from mcpspy.replay.compare.values import Difference
+from mcpspy.replay.differences import Difference
 
 _LONGEST = 100_000  # characters of a text that is examined
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"

@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 from mcpspy.conversation.offers import HANDSHAKES, page
 from mcpspy.json_values import Path, member, pointer
-from mcpspy.replay.compare.values import ABSENT, LISTINGS, Difference, by_name, differences
-from mcpspy.replay.script.turns import Script
+from mcpspy.replay.differences import ABSENT, LISTINGS, Difference, by_name, differences
+from mcpspy.replay.script import Script
 from mcpspy.rules.instructions import instructions_in
 
 _LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")

@@ -1,4 +1,4 @@
-"""Which recorded turn answers a request, as a table of strategies: `STRATEGIES`.
+"""Which recorded turn answers a request, as a table of strategies: `STRATEGIES`; and the recorded answers of a gate.
 
 The first strategy is always in use: it returns the turn whose request is the same. Each other strategy is an option of
 `mcpspy mock`, and is used if the earlier ones have found nothing.
@@ -9,6 +9,11 @@ same are answered in their recorded order, and the last response is repeated, so
 was never recorded is a miss, which names the nearest recorded request and the first difference.
 
 To add a strategy, add a method that finds a turn to `Matcher`, and a row to the table.
+
+A gate takes a request from the stream and needs one message back, at once. So only the response of a recorded turn is
+used (`RecordedAnswers`). What else the server sent in that turn (progress, notifications, its own requests) is left
+out, and a request without a response in the capture cannot be answered. A request that was not recorded is forwarded to
+the live server, unless the nearest recording may answer.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,10 +21,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from mcpspy.replay.compare.values import Difference, differences, excerpt
-from mcpspy.replay.script.issued_values import canonical
-from mcpspy.replay.script.turns import Turn
-from mcpspy.wire.jsonrpc import Request
+from mcpspy.replay.differences import Difference, differences, excerpt
+from mcpspy.replay.issued_values import canonical, rewritten
+from mcpspy.replay.script import Turn, load
+from mcpspy.wire.jsonrpc import Request, parse
 from mcpspy.wire.subject import subject
 
 _OF_THE_MOMENT = frozenset(
@@ -138,3 +143,32 @@ def _without_retried(turns: list[Turn]) -> list[Turn]:
 
 def _next(turns: list[Turn]) -> Turn:
     return turns.pop(0) if len(turns) > 1 else turns[0]
+
+
+class RecordedAnswers:
+    """The responses of some turns; call it with a request to get the recorded response."""
+
+    def __init__(self, turns: list[Turn], *, nearest: bool) -> None:
+        self._matcher = Matcher(turn for turn in turns if turn.response)
+        self._nearest = nearest
+
+    def __call__(self, frame: bytes) -> bytes | None:
+        """Return the recorded response to the request in a frame, with its id; None if there is none."""
+        bodies = parse(frame)
+        request = bodies[0]
+        if len(bodies) != 1 or not isinstance(request, Request):
+            return None
+        turn = self._matcher.by_params(request) or (self._nearest_turn(request) if self._nearest else None)
+        if turn is None or turn.response is None:
+            return None
+        return rewritten(turn.response, {("id",): request.id})
+
+    def _nearest_turn(self, request: Request) -> Turn | None:
+        """Return the turn most similar to a request: one with the same name, else one with the same method."""
+        turn = self._matcher.by_name(request) or self._matcher.miss(request).nearest
+        return turn if turn and turn.method == request.method else None
+
+
+def answers(path: str, miss: str, say: Callable[[str], None]) -> RecordedAnswers:
+    """Return the answers from the capture at a path; `miss` is `forward` or `nearest`. Raises CaptureError."""
+    return RecordedAnswers(load(path, say).turns, nearest=miss == "nearest")

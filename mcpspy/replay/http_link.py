@@ -24,8 +24,8 @@ from urllib.parse import urljoin, urlsplit
 
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.json_values import member
-from mcpspy.replay.client.stdio import FLOODS, KILL, PATIENCE, Ended, Failed, end_group
-from mcpspy.replay.script.turns import CANCELLED
+from mcpspy.replay.link import FLOODS, KILL, PATIENCE, Ended, Failed, end_group
+from mcpspy.replay.script import CANCELLED
 from mcpspy.replay.streams import chunks, lines, room
 from mcpspy.secrets.redactor import shown
 from mcpspy.spec.revisions import PROTOCOL_VERSION

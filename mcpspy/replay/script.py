@@ -7,22 +7,32 @@ requests. If no request was open, they belong to the client's last message. `sub
 does not count as unanswered: its notifications are caused by other messages of the client.
 
 Messages that a gate or a viewer made, and responses to them, do not come from a peer and are not in a script. So a
-request that a gate dropped, or answered itself, has no response here.
+request that a gate dropped, or answered itself, has no response here. A script normally contains the client's frames as
+mcpspy received them, without the acts of a gate. `forwarded` takes the frames as the server received them: changed
+frames as they were sent, without the dropped ones, with those that a gate sent in the client's place, and held frames
+at the time of their release. Requests of a viewer are left out. So is what `wrap --reload` sent to a server that
+replaced another: the ids stay those that the client knows.
 
 A comparison uses other groups: there only a link to a request counts (`ScriptLine.link`), because the rest depends on
-timing.
-
-Nothing here reads a file or a clock. The order is that of the times in the capture, in which causes precede effects.
+timing. The order is that of the times in the capture, in which causes precede effects.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mcpspy.capture.records import End, Gap, Header, Open, Record
+from mcpspy.capture.format import RELOAD, VIEWER
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import End, Frame, Gap, Header, Open, Record, Release
 from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.gate_acts import is_gate
 from mcpspy.conversation.model import ENDLESS, Exchange, Message
+from mcpspy.errors import CaptureError
 from mcpspy.json_values import member
+from mcpspy.text import size_text
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 from mcpspy.wire.subject import subject
 
@@ -271,3 +281,93 @@ def progress_token(params: Any) -> Any:
 def answer(body: Result | Error) -> dict[str, Any]:
     """Return a response without its envelope."""
     return {"result": body.result} if isinstance(body, Result) else {"error": body.error}
+
+
+def as_forwarded(records: Iterable[Record]) -> list[Record]:
+    """Return the records in the order of their times. Some times differ from the recorded ones."""
+    found = list(records)
+    channels = {it.ch for it in found if isinstance(it, Open) and it.sender == "client"}
+    releases = {it.held: it for it in found if isinstance(it, Release)}
+    forwarded: list[Record] = []
+    for record in found:
+        if isinstance(record, Frame) and is_gate(record.by):
+            if record.by == VIEWER or (record.by == RELOAD and (record.dropped or record.sender == "mcpspy")):
+                continue
+            if record.ch in channels and not (record.by == RELOAD and record.sent is not None):
+                frame = _as_forwarded(record, releases)
+                forwarded += [frame] if frame else []
+                continue
+        forwarded.append(record)
+    return sorted(forwarded, key=lambda record: record.t)
+
+
+def _as_forwarded(frame: Frame, releases: dict[int, Release]) -> Frame | None:
+    """Return a frame of the client's channel as the server received it; None if it was not forwarded."""
+    told: Frame | Release | None = frame if frame.held is None else releases.get(frame.held)
+    if told is None or told.dropped:
+        return None
+    raw = frame.raw if told.sent is None else told.sent
+    return replace(frame, t=told.t, raw=raw, sender=None, sent=None, by=None, held=None)
+
+
+LARGEST = 64 << 20
+"""Maximum size of a frame, in bytes: a replayed frame has to be decoded as a whole."""
+
+
+def load(path: str, say: Callable[[str], None], *, forwarded: bool = False) -> Script:
+    """Return the script of the capture at `path`; `say` receives a notice if the capture has no end.
+
+    With `forwarded`, the client's frames are those that a gate forwarded.
+
+    Raises CaptureError if the capture has no message of a client, or is truncated or damaged in mid-session.
+    """
+    if Capture(path).live:
+        raise CaptureError(f"{path} is still being recorded: end its session first")
+    script = script_of(path, forwarded=forwarded)
+    if not any(message.sender == "client" for message in script.messages):
+        raise CaptureError(f"{path} has no message of a client: there is nothing to replay")
+    if script.lost:
+        raise CaptureError(f"{path} is truncated in mid-session ({script.lost}): record it again")
+    if not script.complete:
+        waiting = [turn for turn in script.turns if turn.unanswered]
+        if waiting:
+            what = f"{waiting[0].method} (#{waiting[0].cause.n})"
+            raise CaptureError(f"{path} is truncated in mid-session: {what} has no answer, and the capture has no end")
+        say(f"{path} has no end, because its relay was killed; it is replayed as far as it goes")
+    return script
+
+
+def script_of(path: str, advance: Callable[[int], None] | None = None, *, forwarded: bool = False) -> Script:
+    """Return the script of any capture at `path`. Raises CaptureError.
+
+    `advance` is called with each number of bytes that was read, for a progress bar.
+    """
+    capture = Capture(path)
+    records = capture.records(LARGEST, advance)
+    script = read(capture.header, as_forwarded(records) if forwarded else records)
+    for message in script.messages:
+        if message.frame.omitted:
+            size = f"{size_text(message.frame.size)}, more than the {size_text(LARGEST)} that can be replayed"
+            raise CaptureError(f"{path} cannot be replayed: frame #{message.n} has {size}")
+    return script
+
+
+def accept(new: str, capture: str) -> None:
+    """Replace the capture by the session at `new`: completely or not at all, with the permissions of the old file.
+
+    A symbolic link stays one. Raises CaptureError.
+    """
+    target = os.path.realpath(capture)
+    try:
+        fd, beside = tempfile.mkstemp(prefix=f"{os.path.basename(target)}.", dir=os.path.dirname(target))
+        os.close(fd)
+        try:
+            shutil.copyfile(new, beside)
+            if os.path.exists(target):
+                shutil.copymode(target, beside)
+            os.replace(beside, target)
+        except OSError:
+            os.unlink(beside)
+            raise
+    except OSError as error:
+        raise CaptureError(f"cannot replace {capture}: {error.strerror}") from error

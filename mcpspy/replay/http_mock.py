@@ -24,13 +24,11 @@ from typing import Any
 from aiohttp import web
 
 from mcpspy.json_values import member
-from mcpspy.process.ports import bound, listening_place, to_dial
-from mcpspy.process.signals import on_ending_signal
+from mcpspy.process.ports import bound, listening_place, on_ending_signal, to_dial
 from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.http1 import Http1Server
-from mcpspy.replay.mock.frames import OutgoingFrame
-from mcpspy.replay.mock.stdio import Mock
-from mcpspy.replay.script.edit import json_text
+from mcpspy.replay.issued_values import json_text
+from mcpspy.replay.mock import Mock, OutgoingFrame
 from mcpspy.spec.revisions import PROTOCOL_VERSION
 from mcpspy.wire.jsonrpc import Id, Invalid, Request, parse
 

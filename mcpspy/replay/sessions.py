@@ -20,10 +20,10 @@ from typing import Any, Literal, TypeVar
 from mcpspy.conversation.model import Message
 from mcpspy.errors import UsageError
 from mcpspy.json_values import Path, pointer, steps_of
-from mcpspy.replay.compare.values import ABSENT, Difference, answer_differences, differences
-from mcpspy.replay.match.strategies import key
-from mcpspy.replay.script.issued_values import GIVEN_BACK, begins
-from mcpspy.replay.script.turns import LOG, Script, Turn, answer
+from mcpspy.replay.differences import ABSENT, Difference, answer_differences, differences
+from mcpspy.replay.issued_values import GIVEN_BACK, begins
+from mcpspy.replay.match import key
+from mcpspy.replay.script import LOG, Script, Turn, answer
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 from mcpspy.wire.subject import subject
 

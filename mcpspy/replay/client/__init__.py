@@ -1,1 +1,0 @@
-"""Replay a capture as a client."""

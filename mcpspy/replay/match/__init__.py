@@ -1,1 +1,0 @@
-"""Finding the recorded turn that answers a request."""

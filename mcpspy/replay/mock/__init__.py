@@ -1,1 +1,0 @@
-"""Serve a capture as a mock server."""

@@ -1,1 +1,0 @@
-"""A capture as a script of turns: parsed, loaded, and with its issued values replaced."""
