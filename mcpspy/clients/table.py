@@ -9,11 +9,11 @@ then each parent that is in the home or in the same git working tree, because ot
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from mcpspy.clients.formats import JSON, TOML, YAML
 from mcpspy.clients.jsonc import COMMA, COMMENT, MARK
 from mcpspy.errors import UsageError
+from mcpspy.text import suggestion
 
 USER, PROJECT, LOCAL = SCOPES = ("user", "project", "local")
 """All projects of the user; one project, shared with others; one project, for this user only."""
@@ -357,8 +357,5 @@ def client(name: str) -> Client:
     for candidate in CLIENTS:
         if plain in (candidate.id, candidate.name.lower().replace(" ", "-")):
             return candidate
-    near = get_close_matches(plain, BY_ID, n=1, cutoff=0.5) or [other for other in BY_ID if other.startswith(plain)]
-    raise UsageError(
-        f"there is no client {name!r}; "
-        + (f"did you mean {near[0]!r}?" if len(near) == 1 else f"the clients are {', '.join(BY_ID)}")
-    )
+    known = f"the clients are {', '.join(BY_ID)}"
+    raise UsageError(f"there is no client {name!r}; {suggestion(plain, BY_ID, known)}")

@@ -7,7 +7,6 @@ has the method and name of its request, so any line that may contain a response 
 import re
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from fractions import Fraction
 from operator import eq, ge, gt, le, lt
 
@@ -15,6 +14,7 @@ from mcpspy.filters.texts import WILD, contains, glob, row_text, trace
 from mcpspy.filters.tree import Test, Trace, Value
 from mcpspy.rules import FORMER, RULES, SEVERITIES, current
 from mcpspy.spec.revisions import Revision
+from mcpspy.text import suggestion
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id
 
@@ -95,8 +95,7 @@ def _choose(value: Value, names: Collection[str], groups: Collection[str] = ()) 
     fits = glob(value)
     chosen = frozenset(name for name in names if fits(name))
     if not chosen:
-        near = get_close_matches(value.text, (*names, *groups), n=1)
-        raise ValueError(f"did you mean {near[0]}?" if near else f"there are {', '.join(groups or names)}")
+        raise ValueError(suggestion(value.text, (*names, *groups), f"there are {', '.join(groups or names)}"))
     return chosen
 
 

@@ -11,7 +11,6 @@ import json
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Any, Protocol
 
 from mcpspy import __version__
@@ -23,6 +22,7 @@ from mcpspy.replay.script.edit import json_text, rewritten
 from mcpspy.replay.script.issued_values import Values
 from mcpspy.replay.script.turns import CANCELLED, Script, Turn
 from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS
+from mcpspy.text import suggestion
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result, parse
 
 EVERY = "all"
@@ -334,11 +334,8 @@ def _to_call(tools: list[Any], calls: Mapping[str, Any]) -> dict[str, Any]:
 def _known(calls: Collection[str], tools: Mapping[str, Any], none: str) -> None:
     for name in calls:
         if name not in tools and name != EVERY:
-            near = get_close_matches(name, tools, n=1)
-            hint = (
-                f"did you mean {near[0]}?" if near else f"the tools are {', '.join([*tools][:10])}" if tools else none
-            )
-            raise UsageError(f"--call: there is no tool {name!r}; {hint}")
+            listed = f"the tools are {', '.join([*tools][:10])}" if tools else none
+            raise UsageError(f"--call: there is no tool {name!r}; {suggestion(name, tools, listed)}")
 
 
 def _request(number: int, method: str, params: dict[str, Any] | None = None, name: str | None = None) -> PlannedMessage:
