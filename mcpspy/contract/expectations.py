@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 from mcpspy.json_values import excerpt, resolve
-from mcpspy.text import duration_text, plural, printable
+from mcpspy.text import duration_text, plural, printable, series
 
 Wanted = tuple[tuple[str, Any], ...]
 """Arguments that a call must have to count: JSON Pointers and values."""
@@ -66,7 +66,7 @@ class OfTool(Expectation):
     @property
     def which(self) -> str:
         """The tool, and the arguments that its calls must have to count."""
-        wanted = " and ".join(f"{where} {excerpt(value)}" for where, value in self.wanted)
+        wanted = series([f"{where} {excerpt(value)}" for where, value in self.wanted])
         return self.tool + (f" with {wanted}" if wanted else "")
 
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from mcpspy.text import series
+
 SEEN = "2026-11-29"
 """The date by which all sources were read."""
 _NOV_22 = "2026-11-22"
@@ -105,8 +107,7 @@ class Limit:
     @property
     def expected(self) -> str:
         """What the client expects."""
-        words = ", ".join(self.keywords[:-1]) + " or " * (len(self.keywords) > 1) + "".join(self.keywords[-1:])
-        return EXPECTED[self.rule].format(pattern=self.pattern, most=self.most, keywords=words)
+        return EXPECTED[self.rule].format(pattern=self.pattern, most=self.most, keywords=series(self.keywords, "or"))
 
 
 _WORD_64, _WORD_128 = "^[a-zA-Z0-9_-]{1,64}$", "^[a-zA-Z0-9_-]{1,128}$"

@@ -9,6 +9,7 @@ from mcpspy.rules.compat.limits import Breach, subschemas, tool_rule
 from mcpspy.spec.client_limits import Limit
 from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Validity
 from mcpspy.spec.revisions import HANDSHAKE
+from mcpspy.text import series
 
 _TOOL = "server/tools#tool"
 
@@ -132,7 +133,7 @@ def schema_combination(tool: dict[str, Any], known: Sequence[Limit], session: Se
     if isinstance(schema, dict):
         broken = [limit for limit in known if not schema.keys().isdisjoint(limit.keywords)]
         used = [keyword for keyword in schema if any(keyword in limit.keywords for limit in broken)]
-        got = f"has {' and '.join(used)} at the top level of its inputSchema"
+        got = f"has {series(used)} at the top level of its inputSchema"
         advice = "move it into a property, or list all properties without it"
         yield Breach(got, broken, ("inputSchema", *used[:1]), advice)
 
