@@ -27,19 +27,19 @@ from mcpspy.spec.shapes import Definitions, Schema, build
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 TOPICS = {
-    "base": base.DEFINITIONS,
-    "lifecycle": lifecycle.DEFINITIONS,
-    "tools": tools.DEFINITIONS,
-    "resources": resources.DEFINITIONS,
-    "prompts": prompts.DEFINITIONS,
-    "content": content.DEFINITIONS,
-    "sampling": sampling.DEFINITIONS,
-    "elicitation": elicitation.DEFINITIONS,
-    "flow": flow.DEFINITIONS,
-    "tasks": tasks.DEFINITIONS,
-    "stateless": stateless.DEFINITIONS,
-    "errors": errors.DEFINITIONS,
-    "messages": messages.DEFINITIONS,
+    "base": base.BASE,
+    "lifecycle": lifecycle.LIFECYCLE,
+    "tools": tools.TOOLS,
+    "resources": resources.RESOURCES,
+    "prompts": prompts.PROMPTS,
+    "content": content.CONTENT,
+    "sampling": sampling.SAMPLING,
+    "elicitation": elicitation.ELICITATION,
+    "flow": flow.FLOW,
+    "tasks": tasks.TASKS,
+    "stateless": stateless.STATELESS,
+    "errors": errors.ERRORS,
+    "messages": messages.MESSAGES,
 }
 """The definitions by topic. Each definition is in one topic only."""
 

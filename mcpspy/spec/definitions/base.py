@@ -154,4 +154,4 @@ _JSONRPC: Definitions = {
     ),
 }
 
-DEFINITIONS: Definitions = _PARAMETERS | _JSON | _MESSAGES | _JSONRPC
+BASE: Definitions = _PARAMETERS | _JSON | _MESSAGES | _JSONRPC

@@ -22,7 +22,7 @@ from mcpspy.spec.shapes import (
 # The members that every block may have.
 _ANNOTATED = record({"annotations?": "Annotations", "_meta?": since(R2025_06_18, "MetaObject")})
 
-DEFINITIONS: Definitions = {
+CONTENT: Definitions = {
     "Annotated": only(R2024_11_05, record({"annotations?": "Annotations"})),
     "Annotations": named_since(
         R2025_03_26,

@@ -147,4 +147,4 @@ _QUESTIONS: Definitions = {
     "TitledMultiSelectEnumSchema": since(R2025_11_25, record({"items": record({"anyOf": _CHOICES})}, _SEVERAL)),
 }
 
-DEFINITIONS: Definitions = _REQUESTS | _QUESTIONS
+ELICITATION: Definitions = _REQUESTS | _QUESTIONS

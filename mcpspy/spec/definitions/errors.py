@@ -33,7 +33,7 @@ def _with_code(error: Type) -> Type:
     return record({"jsonrpc": JSONRPC, "id?": "RequestId", "error": both("Error", error)})
 
 
-DEFINITIONS: Definitions = {
+ERRORS: Definitions = {
     "Error": named_since(R2025_11_25, record({"code": INTEGER, "message": STRING, "data?": ANY})),
     "JSONRPCError": until(R2025_06_18, record({"jsonrpc": JSONRPC, "id": "RequestId", "error": "Error"})),
     "JSONRPCErrorResponse": since(R2025_11_25, record({"jsonrpc": JSONRPC, "id?": "RequestId", "error": "Error"})),

@@ -67,4 +67,4 @@ _LOGGING: Definitions = {
     ),
 }
 
-DEFINITIONS: Definitions = _FLOW | _LOGGING
+FLOW: Definitions = _FLOW | _LOGGING

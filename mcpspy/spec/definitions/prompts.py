@@ -76,4 +76,4 @@ _COMPLETION: Definitions = {
     "CompleteResultResponse": response("CompleteResult"),
 }
 
-DEFINITIONS: Definitions = _PROMPTS | _COMPLETION
+PROMPTS: Definitions = _PROMPTS | _COMPLETION

@@ -86,7 +86,7 @@ _CHANGES: Definitions = {
 
 _REFERENCE = record({"type": const("ref/resource"), "uri": URI_TEMPLATE})
 
-DEFINITIONS: Definitions = (
+RESOURCES: Definitions = (
     _CONTENTS
     | _READING
     | _CHANGES

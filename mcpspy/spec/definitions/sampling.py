@@ -96,4 +96,4 @@ _ROOTS: Definitions = {
     ),
 }
 
-DEFINITIONS: Definitions = _SAMPLING | _ROOTS
+SAMPLING: Definitions = _SAMPLING | _ROOTS

@@ -37,4 +37,4 @@ _SUBSCRIPTIONS: Definitions = {
     ),
 }
 
-DEFINITIONS: Definitions = {name: since(R2026_07_28, shape) for name, shape in (_ROUND_TRIPS | _SUBSCRIPTIONS).items()}
+STATELESS: Definitions = {name: since(R2026_07_28, shape) for name, shape in (_ROUND_TRIPS | _SUBSCRIPTIONS).items()}

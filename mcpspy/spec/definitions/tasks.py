@@ -35,4 +35,4 @@ _TASKS: Definitions = {
     "TaskStatusNotificationParams": both("NotificationParams", "Task"),
 }
 
-DEFINITIONS: Definitions = {name: only(R2025_11_25, shape) for name, shape in _TASKS.items()}
+TASKS: Definitions = {name: only(R2025_11_25, shape) for name, shape in _TASKS.items()}

@@ -37,7 +37,7 @@ _OUTPUT_SCHEMA = changed(_OBJECT_SCHEMA, {R2026_07_28: open_record({"$schema?": 
 STRUCTURED = changed(OBJECT, {R2026_07_28: ANY})
 """A result for programs."""
 
-DEFINITIONS: Definitions = {
+TOOLS: Definitions = {
     "Tool": record(
         {
             "description?": STRING,
