@@ -8,18 +8,15 @@ from functools import cache
 
 from mcpspy.spec.definitions import (
     base,
-    content,
     elicitation,
     errors,
     flow,
     lifecycle,
     messages,
-    prompts,
-    resources,
     sampling,
+    server_features,
     stateless,
     tasks,
-    tools,
 )
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Definitions, Schema, build
@@ -29,10 +26,10 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TOPICS = {
     "base": base.BASE,
     "lifecycle": lifecycle.LIFECYCLE,
-    "tools": tools.TOOLS,
-    "resources": resources.RESOURCES,
-    "prompts": prompts.PROMPTS,
-    "content": content.CONTENT,
+    "tools": server_features.TOOLS,
+    "resources": server_features.RESOURCES,
+    "prompts": server_features.PROMPTS,
+    "content": server_features.CONTENT,
     "sampling": sampling.SAMPLING,
     "elicitation": elicitation.ELICITATION,
     "flow": flow.FLOW,
