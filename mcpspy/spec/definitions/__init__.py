@@ -6,17 +6,7 @@ the schemas that are built from them with the official ones, definition by defin
 
 from functools import cache
 
-from mcpspy.spec.definitions import (
-    base,
-    client_features,
-    errors,
-    flow,
-    lifecycle,
-    messages,
-    server_features,
-    stateless,
-    tasks,
-)
+from mcpspy.spec.definitions import base, client_features, flow, lifecycle, messages, server_features, stateless, tasks
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Definitions, Schema, build
 
@@ -34,7 +24,7 @@ TOPICS = {
     "flow": flow.FLOW,
     "tasks": tasks.TASKS,
     "stateless": stateless.STATELESS,
-    "errors": errors.ERRORS,
+    "errors": base.ERRORS,
     "messages": messages.MESSAGES,
 }
 """The definitions by topic. Each definition is in one topic only."""
