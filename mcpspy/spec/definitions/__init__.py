@@ -6,7 +6,7 @@ the schemas that are built from them with the official ones, definition by defin
 
 from functools import cache
 
-from mcpspy.spec.definitions import base, client_features, flow, lifecycle, messages, server_features, stateless, tasks
+from mcpspy.spec.definitions import base, client_features, flow, lifecycle, messages, server_features
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Definitions, Schema, build
 
@@ -22,8 +22,8 @@ TOPICS = {
     "sampling": client_features.SAMPLING,
     "elicitation": client_features.ELICITATION,
     "flow": flow.FLOW,
-    "tasks": tasks.TASKS,
-    "stateless": stateless.STATELESS,
+    "tasks": flow.TASKS,
+    "stateless": flow.STATELESS,
     "errors": base.ERRORS,
     "messages": messages.MESSAGES,
 }

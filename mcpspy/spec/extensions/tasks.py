@@ -1,7 +1,7 @@
 """Tasks: a tool call that is answered with a task, whose result is fetched later (SEP-2663, since 2026-07-28).
 
 https://github.com/modelcontextprotocol/ext-tasks. The tasks of 2025-11-25 itself are different ones
-(`mcpspy.spec.definitions.tasks`).
+(`mcpspy.spec.definitions.flow`).
 """
 
 from mcpspy.spec.definitions.base import notification, request
