@@ -9,7 +9,7 @@ from mcpspy.spec.definitions.base import PAGE, request
 from mcpspy.spec.extensions.extension import Extension
 from mcpspy.spec.shapes import INTEGER, STRING, URI, Definitions, array, const, either, record
 
-_SHAPES: Definitions = {
+_SKILL_SHAPES: Definitions = {
     "skills.SkillResource": record({"uri": URI, "digest": STRING, "size": INTEGER | {"minimum": 0}}),
     "skills.Skill": record(
         {
@@ -31,4 +31,4 @@ _SHAPES: Definitions = {
     ),
 }
 
-SKILLS = Extension("io.modelcontextprotocol/skills", needs=("server",), prefix="skills.", definitions=_SHAPES)
+SKILLS = Extension("io.modelcontextprotocol/skills", needs=("server",), prefix="skills.", definitions=_SKILL_SHAPES)

@@ -30,7 +30,7 @@ _COMPLETE: Type = record({"resultType": const("complete")}, "Result")
 _NAMED: Type = record({"taskId": STRING}, "RequestParams")
 _FILTER: Type = record({"notifications": record({"taskIds?": array(STRING)})})
 
-_SHAPES: Definitions = {
+_TASK_SHAPES: Definitions = {
     "tasks.Task": record(
         {
             "taskId": STRING,
@@ -60,7 +60,7 @@ TASKS = Extension(
     "io.modelcontextprotocol/tasks",
     needs=("client", "server"),
     prefix="tasks.",
-    definitions={name: since(R2026_07_28, shape) for name, shape in _SHAPES.items()},
+    definitions={name: since(R2026_07_28, shape) for name, shape in _TASK_SHAPES.items()},
     result_types={"task": {"tools/call": "tasks.CreateTaskResult"}},
     filters=("taskIds",),
     additions={

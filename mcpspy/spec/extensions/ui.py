@@ -13,7 +13,7 @@ MIME_TYPE = "text/html;profile=mcp-app"
 
 _DOMAINS = array(STRING)
 
-_SHAPES: Definitions = {
+_UI_SHAPES: Definitions = {
     "ui.ToolMeta": record({"resourceUri?": STRING, "visibility?": array(enum("model", "app"))}),
     "ui.ResourceMeta": record(
         {
@@ -43,7 +43,7 @@ UI = Extension(
     "io.modelcontextprotocol/ui",
     needs=("client",),
     prefix="ui.",
-    definitions=_SHAPES,
+    definitions=_UI_SHAPES,
     additions={
         ("tools/list", Result): "ui.Tools",
         ("resources/list", Result): "ui.Resources",
