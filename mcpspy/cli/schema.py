@@ -11,8 +11,7 @@ from typing import Any
 from mcpspy.errors import UsageError
 from mcpspy.json_values import walk
 from mcpspy.spec.definitions import DIALECT, definitions, schema
-from mcpspy.spec.extensions import EXTENSIONS, all_definitions, extension_methods
-from mcpspy.spec.extensions.extension import Extension
+from mcpspy.spec.extensions import EXTENSIONS, Extension, all_definitions, extension_methods
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema

@@ -5,8 +5,7 @@ from typing import Any
 
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.json_values import Path, member, walk
-from mcpspy.spec.dialect import Dialect
-from mcpspy.spec.extensions.extension import declared
+from mcpspy.spec.extensions import Dialect, declared
 from mcpspy.spec.revisions import PROTOCOL_VERSION, ROUNDS, STATELESS
 from mcpspy.wire.http_head import header
 from mcpspy.wire.jsonrpc import Request

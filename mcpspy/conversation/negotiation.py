@@ -12,8 +12,7 @@ from mcpspy.conversation.context import CLIENT_CAPABILITIES, capabilities
 from mcpspy.conversation.model import ENDLESS, Message, Session
 from mcpspy.conversation.offers import HANDSHAKES
 from mcpspy.json_values import member
-from mcpspy.spec.extensions import extension_methods, known_extensions
-from mcpspy.spec.extensions.extension import Extension, declared
+from mcpspy.spec.extensions import Extension, declared, extension_methods, known_extensions
 from mcpspy.spec.revisions import STATELESS
 from mcpspy.wire.jsonrpc import Notification, Request, Result
 

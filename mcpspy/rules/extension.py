@@ -11,8 +11,7 @@ from mcpspy.conversation.model import ENDLESS, Message, Session
 from mcpspy.conversation.negotiation import undeclared_by, used_extension
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Severity, rule
-from mcpspy.spec.extensions import extension_methods
-from mcpspy.spec.extensions.extension import Extension, declared
+from mcpspy.spec.extensions import Extension, declared, extension_methods
 from mcpspy.spec.revisions import STATELESS
 from mcpspy.text import series
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
