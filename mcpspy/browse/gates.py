@@ -17,7 +17,7 @@ from mcpspy.capture.format import VIEWER
 from mcpspy.capture.records import End, Frame, Gates, Record, Release
 from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import member
-from mcpspy.spec.client_timeouts import time_outs_of
+from mcpspy.spec.client_limits import time_outs_of
 from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import Error, Request, Result
 

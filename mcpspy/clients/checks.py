@@ -28,7 +28,7 @@ from mcpspy.foreign_file import open_foreign, read_foreign
 from mcpspy.json_values import member
 from mcpspy.process.ports import holder
 from mcpspy.secrets.redactor import Withheld
-from mcpspy.spec.client_timeouts import BY_CLIENT
+from mcpspy.spec.client_limits import BY_CLIENT
 
 FINE, NOTE, PROBLEM = "ok", "note", "problem"
 

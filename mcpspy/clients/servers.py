@@ -15,7 +15,7 @@ from mcpspy.clients.places import Found
 from mcpspy.clients.routes import PORT, Route, routed
 from mcpspy.clients.tree import plain
 from mcpspy.errors import ConfigError
-from mcpspy.spec.client_timeouts import BY_CLIENT
+from mcpspy.spec.client_limits import BY_CLIENT
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from mcpspy.conversation.refusals import POST_AS_GET, denies_session
 from mcpspy.problems.failure import FailedRequest
 from mcpspy.problems.problem import Kind
 from mcpspy.rules import RULES, Finding
-from mcpspy.spec.client_timeouts import time_outs_of
+from mcpspy.spec.client_limits import time_outs_of
 from mcpspy.text import duration_text, series
 
 _LIKE = 80  # characters of an error that equal problems share
