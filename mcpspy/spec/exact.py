@@ -33,7 +33,7 @@ def fits_exactly(revision: Revision, definition: str, value: Any) -> bool:
 
     Raises KeyError if the revision has no such definition.
     """
-    validator = _validator(revision, definition)
+    validator = _closed_validator(revision, definition)
     try:
         return validator.is_valid(value)
     except ValueError:  # a Number or a lone surrogate: checked in full
@@ -41,7 +41,7 @@ def fits_exactly(revision: Revision, definition: str, value: Any) -> bool:
 
 
 @cache
-def _validator(revision: Revision, definition: str) -> jsonschema_rs.Draft202012Validator:
+def _closed_validator(revision: Revision, definition: str) -> jsonschema_rs.Draft202012Validator:
     envelope = f"JSONRPC{_kind(definition)}"
     others = [envelope] if envelope in all_definitions(revision) else []
     needed = self_contained(revision, definition, *others)["$defs"]
