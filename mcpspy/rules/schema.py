@@ -16,12 +16,11 @@ from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.negotiation import used_extension
 from mcpspy.json_values import excerpt
 from mcpspy.rules.rule import Fault, Severity, rule
-from mcpspy.spec.exact import fits_exactly
 from mcpspy.spec.extensions import EXTENSIONS, Dialect, extension_methods, extension_with
 from mcpspy.spec.members import bad_formats, elsewhere, outdated
 from mcpspy.spec.methods import error_definition, methods, result_definition, revisions_with_method
 from mcpspy.spec.revisions import Revision, since
-from mcpspy.spec.schema import PLACES, Explanation, explain, verdict
+from mcpspy.spec.schema import PLACES, Explanation, explain, fits_exactly, verdict
 from mcpspy.text import suggestion
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
