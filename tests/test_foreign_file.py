@@ -13,7 +13,7 @@ from mcpspy.clients import apply, checks, machine, routes
 from mcpspy.clients.places import Found
 from mcpspy.clients.servers import Server
 from mcpspy.clients.table import BY_ID
-from mcpspy.contract import expect_file, lock
+from mcpspy.contract import expectations, lock
 from mcpspy.errors import ConfigError, McpspyError
 from mcpspy.foreign_file import LARGEST, NotRegular, open_foreign, read_foreign, similar
 from mcpspy.gate_files import file as gate_file
@@ -140,7 +140,7 @@ READERS = {
     "a configuration of a client": apply.load,
     "an envFile": env_file,
     "a lock file": lock.read,
-    "expectations": expect_file.read,
+    "expectations": expectations.read,
     "a gate file": lambda path: gate_file.compile_file(path, "stdio"),
     "waivers": waivers.read,
     "settings of a replay": settings.read,

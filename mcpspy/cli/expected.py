@@ -3,8 +3,14 @@
 import argparse
 from collections.abc import Sequence
 
-from mcpspy.contract.expect_file import expectations, read, refuse_contradictions
-from mcpspy.contract.expectations import Expectations, NoErrors, SessionDuration
+from mcpspy.contract.expectations import (
+    Expectations,
+    NoErrors,
+    SessionDuration,
+    expectations,
+    read,
+    refuse_contradictions,
+)
 from mcpspy.errors import UsageError
 from mcpspy.gate_files.values import duration
 from mcpspy.report.checked import Checked
