@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpspy.contract.clean import canonical
-from mcpspy.contract.lock import LockedServer
-from mcpspy.contract.offered import KINDS, NOUNS
+from mcpspy.contract.lock import KINDS, NOUNS, LockedServer
 from mcpspy.conversation.wording import apart, reworded
 from mcpspy.json_values import Path, member, pointer, steps_of
 from mcpspy.replay.compare.offers import Surface, changes

@@ -14,8 +14,7 @@ from typing import Any
 
 from mcpspy.contract.changes import LockChange, added, changed, removed, told_changed, version_change
 from mcpspy.contract.clean import clean
-from mcpspy.contract.lock import Lock, LockedServer, entry_of
-from mcpspy.contract.offered import NOUNS, TOLD, Offered, OfferedPage
+from mcpspy.contract.lock import NOUNS, TOLD, Lock, LockedServer, Offered, OfferedPage, entry_of
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.offers import Statement
 from mcpspy.conversation.wording import same

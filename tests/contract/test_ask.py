@@ -7,7 +7,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.contract.ask import ROOM, record_offer
-from mcpspy.contract.offered import offers
+from mcpspy.contract.lock import offers
 from mcpspy.errors import CaptureError
 from mcpspy.replay.client import stdio
 from mcpspy.replay.client.http import WebLink
