@@ -2,8 +2,8 @@
 
 import json
 
+from mcpspy.contract.changes import LockCheck
 from mcpspy.contract.lock import Offered, locked
-from mcpspy.contract.locked import LockCheck
 from tests.rules.examples import messages
 
 CITY = {"type": "object", "properties": {"city": {"type": "string", "description": "A city"}}}
