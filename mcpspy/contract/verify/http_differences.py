@@ -7,9 +7,8 @@ a proxy's own, and so is `Date`.
 from collections.abc import Sequence
 
 from mcpspy.contract.verify.differences import Aspect, answers, excerpt_of, first_difference, told, unusual
-from mcpspy.contract.verify.http import ClientExchange, HttpRun
+from mcpspy.contract.verify.http import ClientExchange, Headers, HttpRun
 from mcpspy.contract.verify.session import SessionPlan
-from mcpspy.contract.verify.tap import Headers
 from mcpspy.text import plural, printable
 
 _OF_A_CONNECTION = frozenset("connection keep-alive proxy-connection te trailer transfer-encoding upgrade date".split())
