@@ -107,11 +107,13 @@ def _headers(label: str, bare: Sequence[Headers], through: Sequence[Headers]) ->
         if name == "mcp-session-id" and None not in (*known, *new):  # only a new session may change it
             continue
         header = printable(name, 60)
-        found.append(f"{label}: the header {header} is {_value(name, known[0])} bare, {_value(name, new[0])} through")
+        found.append(
+            f"{label}: the header {header} is {_header_text(name, known[0])} bare, {_header_text(name, new[0])} through"
+        )
     return found
 
 
-def _value(name: str, values: Sequence[str] | None) -> str:
+def _header_text(name: str, values: Sequence[str] | None) -> str:
     if values is None:
         return "absent"
     return "another one" if name in _SECRET else printable(", ".join(values), 100)
