@@ -8,10 +8,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mcpspy.contract.verify.differences import Aspect, echo_check, ending_check, excerpt_of, session_checks
+from mcpspy.contract.verify.differences import Aspect, echo_check, ending_check, excerpt_of, http_checks, session_checks
 from mcpspy.contract.verify.figures import Figures, Timing, delay_checks
 from mcpspy.contract.verify.http import HttpBench, HttpRun
-from mcpspy.contract.verify.http_differences import http_checks
 from mcpspy.contract.verify.launch import Launched, end_text, past
 from mcpspy.contract.verify.session import Correspondent, NoSession, SessionPlan, scouted
 from mcpspy.contract.verify.stdio import ENDINGS, StdioBench, StdioRun
