@@ -58,7 +58,7 @@ def as_json(proof: Proof, server: str, wrapper: str) -> str:
         "figures": {
             "start": {side: _seconds(middle(values)) for side, values in _sides(figures.starts)},
             "request": figures.request,
-            "latency": {side: _quantiles(values) for side, values in _sides(figures.latencies)},
+            "latency": {side: _quantile_members(values) for side, values in _sides(figures.latencies)},
         },
     }
     return json.dumps(found, separators=(",", ":")) + "\n"
@@ -69,7 +69,7 @@ def _sides(timing: Timing) -> Iterator[tuple[str, tuple[int, ...]]]:
     yield "through", timing.through
 
 
-def _quantiles(values: tuple[int, ...]) -> dict[str, Any]:
+def _quantile_members(values: tuple[int, ...]) -> dict[str, Any]:
     return {
         "count": len(values),
         "p50": _seconds(quantile(values, 0.5)),
