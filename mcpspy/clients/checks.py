@@ -22,7 +22,7 @@ from mcpspy.clients.probe import PATIENCE, Answer, listening, routes_at, talk
 from mcpspy.clients.routes import PORT
 from mcpspy.clients.servers import Server
 from mcpspy.clients.table import PROJECT
-from mcpspy.clients.trust import FIX, untrusted
+from mcpspy.clients.trust import TRUST_IT, untrusted
 from mcpspy.clients.variables import expanded, unknown
 from mcpspy.foreign_file import open_foreign, read_foreign
 from mcpspy.json_values import member
@@ -70,7 +70,7 @@ def of_config(found: Found, machine: Machine) -> Iterator[Check]:
             "take it out",
         )
     if why := untrusted(found, machine):
-        yield Check(PROBLEM, why, FIX)
+        yield Check(PROBLEM, why, TRUST_IT)
     if found.place.note:
         yield Check(NOTE, found.place.note.format(name=client.name))
 

@@ -26,7 +26,7 @@ def read(text: str, form: str) -> Node:
             return yaml.read(text)
         from mcpspy.clients import jsonc
 
-        return jsonc.read(text)
+        return jsonc.read_jsonc(text)
     except Syntax as error:
         raise ConfigError(f"{where(text, error.offset)}: {error}") from error
 

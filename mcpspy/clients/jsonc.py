@@ -24,7 +24,7 @@ _WORD = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|nul
 _decode = json.JSONDecoder(strict=False).raw_decode  # `json.loads` creates a decoder each time
 
 
-def read(text: str) -> Node:
+def read_jsonc(text: str) -> Node:
     """Return the tree of `text`. Raises Syntax."""
     reader = _Reader(text)
     node = reader.value(reader.skip(0), 0)

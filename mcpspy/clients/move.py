@@ -12,11 +12,11 @@ from mcpspy.clients.routes import Route, base, routed
 def move(text: str, found: Found, machine: Machine, routes: Mapping[str, Route], port: int) -> Plan:
     """Change the port of every route in `text`. Raises ConfigError."""
     listed = listed_in(text, found, machine)
-    steps = [_moved(text, entry, routes, port) for entry in listed]
+    steps = [_other_port(text, entry, routes, port) for entry in listed]
     return Plan(proved(text, (), steps, found, machine), steps, [entry.name for entry in listed])
 
 
-def _moved(text: str, entry: Entry, routes: Mapping[str, Route], port: int) -> Step:
+def _other_port(text: str, entry: Entry, routes: Mapping[str, Route], port: int) -> Step:
     try:
         target = remote(entry)
     except Refusal:

@@ -13,7 +13,7 @@ from mcpspy.clients.entries import Entry, Refusal, launch
 from mcpspy.clients.formats import JSON, TOML, read
 from mcpspy.clients.machine import Machine
 from mcpspy.clients.places import Found
-from mcpspy.clients.plan import LEAVE, UNDO, Plan, Step, listed_in
+from mcpspy.clients.plan import LEAVE, UNDO, Plan, Step, line_end, listed_in
 from mcpspy.clients.table import STRING
 from mcpspy.clients.tree import Edit, Node, edited, plain, quote
 from mcpspy.errors import ConfigError, Unwrappable
@@ -21,7 +21,7 @@ from mcpspy.errors import ConfigError, Unwrappable
 ADD = "add"
 """The action if the entry does not exist."""
 _BLANK = re.compile(r"\s*")
-_BY_HAND = "cannot be edited without changing more; add or remove the server 'mcpspy' by hand"
+_NOT_ADDED = "cannot be edited without changing more; add or remove the server 'mcpspy' by hand"
 _TABLE = re.compile(r"(?m)^\[")
 
 
@@ -66,7 +66,7 @@ def _added(text: str, found: Found, words: Sequence[str]) -> Edit:
     if form == TOML:
         table = f"[{key}.{NAME}]\ncommand = {quote(words[0])}\nargs = {_list(words[1:])}\n"
         before = ("" if text.endswith("\n") else "\n") + "\n" if text.strip() else ""
-        return Edit(len(text), len(text), (before + table).replace("\n", _line_end(text)))
+        return Edit(len(text), len(text), (before + table).replace("\n", line_end(text)))
     root = read(text, form)
     if not isinstance(root.value, dict):
         raise Unwrappable(f"the whole is not an object with {key!r}")
@@ -114,15 +114,15 @@ def _yaml(text: str, found: Found, servers: Node | None, words: Sequence[str]) -
         return Edit(
             len(text),
             len(text),
-            (f"{before}{key}:\n" + _block("  ", words, listed=listed)).replace("\n", _line_end(text)),
+            (f"{before}{key}:\n" + _block("  ", words, listed=listed)).replace("\n", line_end(text)),
         )
     if not servers.lines:
-        raise Unwrappable(_BY_HAND)
+        raise Unwrappable(_NOT_ADDED)
     line = text.rfind("\n", 0, servers.start) + 1
     margin = text[line : servers.start]
     if margin.strip():
-        raise Unwrappable(_BY_HAND)
-    return Edit(line, line, _block(margin, words, listed=listed).replace("\n", _line_end(text)))
+        raise Unwrappable(_NOT_ADDED)
+    return Edit(line, line, _block(margin, words, listed=listed).replace("\n", line_end(text)))
 
 
 def _block(margin: str, words: Sequence[str], *, listed: bool) -> str:
@@ -134,11 +134,11 @@ def _removed(text: str, found: Found, entry: Entry) -> Edit:
     """Return the edit that removes the entry, with what separates it from its neighbours."""
     form, key = found.place.form, found.place.root[0]
     if len(found.place.root) != 1:
-        raise Unwrappable(_BY_HAND)
+        raise Unwrappable(_NOT_ADDED)
     if form == TOML:
         header = re.search(rf"(?m)^\[{re.escape(key)}\.{NAME}\][^\n]*\n", text)
         if not header:
-            raise Unwrappable(_BY_HAND)
+            raise Unwrappable(_NOT_ADDED)
         following = _TABLE.search(text, header.end())
         start = header.start()
         while text[:start].endswith(("\n\n", "\n\r\n")):
@@ -187,7 +187,7 @@ def _proved(text: str, edit: Edit, found: Found, machine: Machine, words: Sequen
     except (ConfigError, Refusal, StopIteration):
         right = False
     if not right:
-        raise Unwrappable(_BY_HAND)
+        raise Unwrappable(_NOT_ADDED)
     return new
 
 
@@ -200,7 +200,3 @@ def _others(values: Any, key: str) -> Any:
         servers = [it for it in servers if not isinstance(it, dict) or it.get("name") != NAME]
     rest = {name: it for name, it in values.items() if name != key}
     return rest | {key: servers} if servers else rest
-
-
-def _line_end(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"

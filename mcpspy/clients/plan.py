@@ -275,7 +275,7 @@ def _beside(text: str, form: str, launched: Launch) -> tuple[int, str]:
         assert end
         line = text.rfind("\n", 0, command.start) + 1
         margin = text[line : command.start] if form != YAML else " " * (command.start - line)
-        return end.end(), _line_end(text) + margin + text[command.start : command.own]
+        return end.end(), line_end(text) + margin + text[command.start : command.own]
     start = command.start
     while start and text[start - 1].isspace():
         start -= 1
@@ -289,7 +289,7 @@ def _prepended(text: str, args: Node, words: list[str]) -> Edit:
         return Edit(args.start + 1, args.start + 1, ", ".join(words))
     first = args.value[0].start
     if args.lines:
-        margin = _line_end(text) + " " * (args.start - text.rfind("\n", 0, args.start) - 1)
+        margin = line_end(text) + " " * (args.start - text.rfind("\n", 0, args.start) - 1)
         return Edit(args.start, args.start, "".join(f"- {word}{margin}" for word in words))
     gap = text[args.start + 1 : first]
     between = "," + (gap if "\n" in gap and not gap.strip() else " ")
@@ -307,7 +307,8 @@ def _begin(text: str, args: Node, element: Node) -> int:
     return line + column
 
 
-def _line_end(text: str) -> str:
+def line_end(text: str) -> str:
+    """Return the line end of a text."""
     return "\r\n" if "\r\n" in text else "\n"
 
 

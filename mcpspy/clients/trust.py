@@ -17,7 +17,7 @@ from mcpspy.clients.table import PROJECT
 from mcpspy.clients.tree import plain
 from mcpspy.errors import ConfigError
 
-FIX = "start it there once and trust the folder"
+TRUST_IT = "start it there once and trust the folder"
 
 
 def untrusted(found: Found, machine: Machine) -> str:
