@@ -3,9 +3,8 @@
 import pytest
 
 from mcpspy.clients.formats import read
-from mcpspy.clients.own_entry import add, remove
 from mcpspy.clients.places import Found
-from mcpspy.clients.plan import install
+from mcpspy.clients.plan import add, install, remove
 from mcpspy.clients.table import BY_ID
 from mcpspy.clients.tree import plain
 from mcpspy.errors import Unwrappable
