@@ -23,7 +23,7 @@ from mcpspy.clients.routes import PORT
 from mcpspy.clients.servers import Server
 from mcpspy.clients.table import PROJECT
 from mcpspy.clients.trust import TRUST_IT, untrusted
-from mcpspy.clients.variables import expanded, unknown
+from mcpspy.clients.variables import expanded, unresolved
 from mcpspy.foreign_file import open_foreign, read_foreign
 from mcpspy.json_values import member
 from mcpspy.process.ports import holder
@@ -158,8 +158,8 @@ def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
     else:
         yield Check(NOTE, "it is not wrapped", f"mcpspy install {client.id} {in_shell(server.name)}")
     texts = [*server.words, *server.environ.values(), server.cwd or "", server.env_file or ""]
-    if unresolved := {name for text in texts for name in unknown(text, client, machine)}:
-        yield from _of_unknown(unresolved, server)
+    if unset := {name for text in texts for name in unresolved(text, client, machine)}:
+        yield from _of_unknown(unset, server)
         return
     if server.env_file:
         place = expanded(server.env_file, client, machine)

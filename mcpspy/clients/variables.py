@@ -29,7 +29,7 @@ def expanded(text: str, client: Client, machine: Machine) -> str:
     return "".join([*parts, text[place:]])
 
 
-def unknown(text: str, client: Client, machine: Machine) -> list[str]:
+def unresolved(text: str, client: Client, machine: Machine) -> list[str]:
     """Return the names of the variables that stay."""
     return [_variable(match) for match in _variables(expanded(text, client, machine), client)]
 
