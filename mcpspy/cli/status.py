@@ -14,9 +14,7 @@ from mcpspy.clients import routes
 from mcpspy.clients.checks import resolves, stale
 from mcpspy.clients.machine import Machine
 from mcpspy.clients.places import Found, present
-from mcpspy.clients.servers import Server, servers
-from mcpspy.clients.trust import untrusted
-from mcpspy.clients.variables import has_variable
+from mcpspy.clients.servers import Server, has_variable, servers, untrusted
 from mcpspy.errors import ConfigError
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.text import age_text, plural, printable

@@ -20,10 +20,8 @@ from mcpspy.clients.machine import Machine
 from mcpspy.clients.places import Found
 from mcpspy.clients.probe import PATIENCE, Answer, listening, routes_at, talk
 from mcpspy.clients.routes import PORT
-from mcpspy.clients.servers import Server
+from mcpspy.clients.servers import TRUST_IT, Server, expanded, unresolved, untrusted
 from mcpspy.clients.table import PROJECT
-from mcpspy.clients.trust import TRUST_IT, untrusted
-from mcpspy.clients.variables import expanded, unresolved
 from mcpspy.foreign_file import open_foreign, read_foreign
 from mcpspy.json_values import member
 from mcpspy.process.ports import holder

@@ -2,8 +2,8 @@
 
 import json
 
+from mcpspy.clients.servers import expanded, has_variable, unresolved
 from mcpspy.clients.table import BY_ID
-from mcpspy.clients.variables import expanded, has_variable, unresolved
 from mcpspy.clients.withheld import withheld
 from tests.clients.configurations import machine
 from tests.each import each
