@@ -9,7 +9,7 @@ import pytest
 
 from mcpspy.capture.live import LiveFolder, live_directory
 from mcpspy.capture.reader import Capture
-from mcpspy.clients import apply, checks, machine, routes
+from mcpspy.clients import apply, checks, places, routes
 from mcpspy.clients.places import Found
 from mcpspy.clients.servers import Server
 from mcpspy.clients.table import BY_ID
@@ -131,7 +131,7 @@ def test_a_named_pipe_in_a_directory_is_refused_even_if_the_user_names_it(odd):
 def env_file(path):
     """Check a server with this envFile as `doctor` does."""
     found = Found(BY_ID["cursor"], BY_ID["cursor"].places[0], __file__)
-    here = machine.Machine.here()
+    here = places.Machine.here()
     server = Server(found, "x", "x", ["true"], env_file=path)
     raise ConfigError(str([check.text for check in checks.of_server(server, here, named=True)]))
 
@@ -182,10 +182,10 @@ def test_a_working_tree_with_odd_files_does_not_stop_a_command(odd, tmp_path, mo
     for target in (odd["pipe"], odd["device"], odd["large"], odd["directory"], odd["socket"]):
         commondir.unlink(missing_ok=True)
         commondir.symlink_to(target)
-        assert limits.within(machine.repository, str(tmp_path)) == ("", "")
+        assert limits.within(places.repository, str(tmp_path)) == ("", "")
     (tmp_path / ".git").unlink()
     os.mkfifo(tmp_path / ".git")
-    assert limits.within(machine.repository, str(tmp_path)) == ("", "")
+    assert limits.within(places.repository, str(tmp_path)) == ("", "")
 
 
 @pytest.mark.parametrize("target", ["pipe", "device", "large"])

@@ -7,8 +7,7 @@ from difflib import get_close_matches
 from mcpspy.clients import routes
 from mcpspy.clients.checks import PROBLEM, Check, of_captures, of_config, of_server
 from mcpspy.clients.formats import JSON, TOML
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found, find, present
+from mcpspy.clients.places import Found, Machine, find, present
 from mcpspy.clients.servers import Server, servers
 from mcpspy.clients.table import BY_ID, client
 from mcpspy.errors import ConfigError, UsageError

@@ -12,8 +12,7 @@ from mcpspy.capture.location import directory
 from mcpspy.capture.records import Header
 from mcpspy.clients import routes
 from mcpspy.clients.checks import resolves, stale
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found, present
+from mcpspy.clients.places import Found, Machine, present
 from mcpspy.clients.servers import Server, has_variable, servers, untrusted
 from mcpspy.errors import ConfigError
 from mcpspy.secrets.redactor import Redactor

@@ -5,7 +5,7 @@ import argparse
 from mcpspy.cli.install import changed_servers, check_servers, existing, print_changes, print_plan
 from mcpspy.clients import routes
 from mcpspy.clients.drafts import agents, uninstalls, write
-from mcpspy.clients.machine import Machine
+from mcpspy.clients.places import Machine
 from mcpspy.clients.plan import CANNOT
 from mcpspy.clients.table import client
 from mcpspy.errors import UsageError

@@ -16,8 +16,7 @@ from mcpspy.clients.agent import is_agent
 from mcpspy.clients.apply import load
 from mcpspy.clients.formats import JSON
 from mcpspy.clients.jsonc import improper
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found
+from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.probe import PATIENCE, Answer, listening, routes_at, talk
 from mcpspy.clients.routes import PORT
 from mcpspy.clients.servers import TRUST_IT, Server, expanded, unresolved, untrusted

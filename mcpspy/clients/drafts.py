@@ -13,8 +13,7 @@ from mcpspy.clients import plan
 from mcpspy.clients.agent import COMMAND
 from mcpspy.clients.apply import Config, Memory, check_writable, forget, load, recall, remember, replace
 from mcpspy.clients.formats import read
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found
+from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.plan import move
 from mcpspy.clients.routes import Route, ours, ports_of
 from mcpspy.clients.table import USER

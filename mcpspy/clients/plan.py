@@ -28,8 +28,7 @@ from mcpspy.clients.entries import (
     wrapped,
 )
 from mcpspy.clients.formats import JSON, TOML, YAML, member, read
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found
+from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.routes import Assignment, Route, base, local, ours, ports_of, refused, routed, split
 from mcpspy.clients.table import STRING
 from mcpspy.clients.tree import Edit, Member, Node, edited, outline, plain, quote, where

@@ -16,8 +16,7 @@ from mcpspy.clients.agent import is_agent
 from mcpspy.clients.apply import load
 from mcpspy.clients.entries import Entry, Refusal, entries, launch, only_switched, remote, unknown, wrapped
 from mcpspy.clients.formats import JSON, TOML, read
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found
+from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.routes import PORT, Route, routed
 from mcpspy.clients.table import PROJECT, Client
 from mcpspy.clients.tree import plain
