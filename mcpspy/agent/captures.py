@@ -24,7 +24,7 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.listing import first_files
 from mcpspy.capture.records import Header
 from mcpspy.capture.runs import runs
-from mcpspy.clients.agent import is_agent
+from mcpspy.clients.launcher import is_agent
 from mcpspy.errors import CaptureError, UsageError
 
 PATIENCE = 1.2

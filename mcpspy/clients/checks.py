@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mcpspy.capture.location import directory, make_directory
-from mcpspy.clients.agent import is_agent
 from mcpspy.clients.apply import load
 from mcpspy.clients.formats import JSON
 from mcpspy.clients.jsonc import improper
+from mcpspy.clients.launcher import is_agent
 from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.probe import PATIENCE, Answer, listening, routes_at, talk
 from mcpspy.clients.routes import PORT

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mcpspy.clients import plan
-from mcpspy.clients.agent import COMMAND
 from mcpspy.clients.apply import Config, Memory, check_writable, forget, load, recall, remember, replace
 from mcpspy.clients.formats import read
+from mcpspy.clients.launcher import COMMAND
 from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.plan import move
 from mcpspy.clients.routes import Route, ours, ports_of

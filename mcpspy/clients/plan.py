@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpspy.clients.agent import NAME, is_agent
 from mcpspy.clients.entries import (
     Entry,
     Launch,
@@ -28,6 +27,7 @@ from mcpspy.clients.entries import (
     wrapped,
 )
 from mcpspy.clients.formats import JSON, TOML, YAML, member, read
+from mcpspy.clients.launcher import NAME, is_agent
 from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.routes import Assignment, Route, base, local, ours, ports_of, refused, routed, split
 from mcpspy.clients.table import STRING

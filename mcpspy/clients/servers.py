@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpspy.clients.agent import is_agent
 from mcpspy.clients.apply import load
 from mcpspy.clients.entries import Entry, Refusal, entries, launch, only_switched, remote, unknown, wrapped
 from mcpspy.clients.formats import JSON, TOML, read
+from mcpspy.clients.launcher import is_agent
 from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.routes import PORT, Route, routed
 from mcpspy.clients.table import PROJECT, Client
