@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from mcpspy.capture.location import directory, make_directory
 from mcpspy.clients.apply import load
-from mcpspy.clients.formats import JSON
-from mcpspy.clients.jsonc import improper
+from mcpspy.clients.formats import JSON, improper
 from mcpspy.clients.launcher import is_agent
 from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.probe import PATIENCE, Answer, listening, routes_at, talk

@@ -10,8 +10,7 @@ then each parent that is in the home or in the same git working tree, because ot
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mcpspy.clients.formats import JSON, TOML, YAML
-from mcpspy.clients.jsonc import COMMA, COMMENT, MARK
+from mcpspy.clients.formats import COMMA, COMMENT, JSON, MARK, TOML, YAML
 from mcpspy.errors import UsageError
 from mcpspy.text import suggestion
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpspy.clients import jsonc
-from mcpspy.clients.jsonc import COMMA, COMMENT, MARK, improper, read_jsonc
+from mcpspy.clients import formats
+from mcpspy.clients.formats import COMMA, COMMENT, MARK, improper, read_jsonc
 from mcpspy.clients.tree import DEEPEST, Syntax, plain, where
 from tests.clients.configurations import Jsonc, generated
 from tests.each import each
@@ -120,7 +120,7 @@ def test_reading_takes_memory_in_proportion_to_the_text(text):
 @pytest.mark.parametrize("value", ['{"a": 1', "[1"])
 def test_the_number_of_values_is_limited(monkeypatch, value):
     """A-21."""
-    monkeypatch.setattr(jsonc, "MOST_VALUES", 100)
+    monkeypatch.setattr(formats, "MOST_VALUES", 100)
     closing = "}" if value[0] == "{" else "]"
     read_jsonc(value + f", {value[1:]}" * 98 + closing)
     with pytest.raises(Syntax, match="more than 100 values"):
