@@ -26,7 +26,7 @@ from mcpspy.problems.failure import (
 from mcpspy.problems.problem import KINDS, Kind, Problem
 from mcpspy.problems.words import OF_METHOD, kind_of_failure, likeness, likeness_of
 from mcpspy.rules import RULES, Finding, LocatedFinding
-from mcpspy.rules.compat.limits import refusals
+from mcpspy.rules.compat import refusals
 from mcpspy.rules.judge import Fold, JudgedEvent
 from mcpspy.spec.client_limits import clients_named
 from mcpspy.text import printable
