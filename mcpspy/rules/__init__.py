@@ -16,7 +16,7 @@ from mcpspy.rules.http import answers
 from mcpspy.rules.lifecycle import stateless, ending
 from mcpspy.rules.http import sessions, streams, listening, refusals
 from mcpspy.rules import subscription
-from mcpspy.rules.tools import calls, listing
+from mcpspy.rules import tools
 from mcpspy.rules import content, skills, ui, cache, lock
 from mcpspy.rules import compat
 from mcpspy.rules import ops, expect
@@ -24,8 +24,8 @@ from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, Located
 
 __all__ = [
     "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "LocatedFinding", "Rule", "Severity", "answers", "cache",
-    "calls", "cancel", "capabilities", "compat", "content", "cors", "credentials", "current", "ending", "expect",
-    "extension", "framing", "handshake", "headers", "legacy", "listening", "listing", "lock", "messages", "mrtr",
-    "oauth", "ops", "paging", "pairing", "posting", "progress", "refusals", "schema", "security", "sessions",
-    "skills", "stateless", "streams", "subscription", "ui", "values", "worst",
+    "cancel", "capabilities", "compat", "content", "cors", "credentials", "current", "ending", "expect", "extension",
+    "framing", "handshake", "headers", "legacy", "listening", "lock", "messages", "mrtr", "oauth", "ops", "paging",
+    "pairing", "posting", "progress", "refusals", "schema", "security", "sessions", "skills", "stateless", "streams",
+    "subscription", "tools", "ui", "values", "worst",
 ]  # fmt: skip
