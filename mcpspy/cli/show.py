@@ -11,9 +11,9 @@ from mcpspy.cli.gates import compiled
 from mcpspy.cli.marks import GateMarks
 from mcpspy.cli.output import has_colours, line_width
 from mcpspy.cli.targets import newest_capture, parsed_filter
+from mcpspy.conversation.context import Declarations
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Message
-from mcpspy.conversation.negotiation import Declarations
 from mcpspy.conversation.outcomes import Outcome
 from mcpspy.filters import KEYS, Filter
 from mcpspy.problems.fold import Problems

@@ -6,9 +6,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.context import capabilities
+from mcpspy.conversation.context import capabilities, undeclared_by, used_extension
 from mcpspy.conversation.model import ENDLESS, Message, Session
-from mcpspy.conversation.negotiation import undeclared_by, used_extension
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.spec.extensions import Extension, declared, extension_methods

@@ -11,9 +11,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from mcpspy.conversation.context import becomes_round, dialect, missing_meta
+from mcpspy.conversation.context import becomes_round, dialect, missing_meta, used_extension
 from mcpspy.conversation.model import Message, Session
-from mcpspy.conversation.negotiation import used_extension
 from mcpspy.json_values import excerpt
 from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.spec.extensions import EXTENSIONS, Dialect, extension_methods, extension_with

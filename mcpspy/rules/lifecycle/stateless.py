@@ -7,9 +7,8 @@ notifications.
 from collections.abc import Iterator
 from typing import ClassVar
 
-from mcpspy.conversation.context import dialect, missing_meta, stated_revision
+from mcpspy.conversation.context import dialect, missing_meta, stated_revision, used_extension
 from mcpspy.conversation.model import Message, Session
-from mcpspy.conversation.negotiation import used_extension
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Later, Severity, StatefulCheck, rule
 from mcpspy.spec.extensions import EXTENSIONS, is_known
