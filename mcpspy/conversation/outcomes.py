@@ -31,8 +31,8 @@ from mcpspy.capture.records import End
 from mcpspy.conversation import bounds
 from mcpspy.conversation.context import asks_for_stream
 from mcpspy.conversation.model import ENDLESS, Exchange, Fate, HttpChannel, HttpUnit, Message
+from mcpspy.conversation.pairing import round_key
 from mcpspy.conversation.refusals import why_normal
-from mcpspy.conversation.rounds import round_key
 from mcpspy.conversation.times import PERSONAL
 from mcpspy.json_values import member
 from mcpspy.spec.client_limits import time_outs_of
