@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from mcpspy.capture.records import Header
-from mcpspy.conversation.brief import LONGEST
+from mcpspy.conversation.preview import LONGEST
 from mcpspy.timeline import Row, row_fields, text_json
 
 _PLAIN = re.compile(r"0|-?[1-9]\d{0,14}")  # a number that every JSON parser keeps unchanged

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
-from mcpspy.conversation.brief import parts
+from mcpspy.conversation.preview import parts
 from mcpspy.overview import CALL
 from mcpspy.report.words import ARROWS, MARKS
 from mcpspy.text import duration_text, printable, size_text
