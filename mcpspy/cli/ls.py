@@ -12,8 +12,7 @@ from mcpspy.capture.listing import Listed, Refused, captures, omitted
 from mcpspy.capture.location import directory, iso_time
 from mcpspy.capture.runs import client_process, runs
 from mcpspy.cli.output import line_width, path_text, say
-from mcpspy.conversation.counts import COUNTED, Counts, count
-from mcpspy.conversation.turns import RunTurn, turns
+from mcpspy.conversation.counts import COUNTED, Counts, RunTurn, count, turns
 from mcpspy.errors import CaptureError
 from mcpspy.report.lines import WIDTH
 from mcpspy.report.words import ARROWS
