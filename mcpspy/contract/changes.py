@@ -22,8 +22,7 @@ from typing import Any
 from mcpspy.contract.clean import canonical, clean
 from mcpspy.contract.lock import KINDS, NOUNS, TOLD, Lock, LockedServer, Offered, OfferedPage, entry_of
 from mcpspy.conversation.model import Message, Session
-from mcpspy.conversation.offers import Statement
-from mcpspy.conversation.wording import apart, reworded, same
+from mcpspy.conversation.offers import Statement, apart, reworded, same
 from mcpspy.json_values import Path, member, pointer, steps_of
 from mcpspy.replay.compare.offers import Surface, changes
 from mcpspy.replay.compare.values import ABSENT, Difference, differences
