@@ -3,8 +3,7 @@
 import re
 
 from mcpspy.conversation.refusals import POST_AS_GET, denies_session
-from mcpspy.problems.failure import FailedRequest
-from mcpspy.problems.problem import Kind
+from mcpspy.problems.problem import FailedRequest, Kind
 from mcpspy.rules import RULES, Finding
 from mcpspy.spec.client_limits import time_outs_of
 from mcpspy.text import duration_text, series
