@@ -16,7 +16,7 @@ from mcpspy.cli.targets import is_file_of
 from mcpspy.errors import UsageError
 from mcpspy.exporters.table import plain
 from mcpspy.output_file import output_file
-from mcpspy.query.scratch import scratch
+from mcpspy.query.cache import scratch
 from mcpspy.text import plural, printable
 
 if TYPE_CHECKING:
