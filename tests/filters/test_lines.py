@@ -3,7 +3,7 @@
 import pytest
 
 from mcpspy.capture.scan import TEXT_FRAME
-from mcpspy.filters.lines import LineBlock
+from mcpspy.filters.blocks import LineBlock
 from mcpspy.filters.texts import trace
 from tests.each import each
 
