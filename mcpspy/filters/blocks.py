@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from mcpspy.filters.texts import contains
+from mcpspy.filters.terms import contains
 from mcpspy.filters.tree import ESCAPE, Filter, Node, Term, Trace
 from mcpspy.timeline import Row
 

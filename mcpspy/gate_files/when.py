@@ -11,8 +11,7 @@ from typing import Any
 
 from mcpspy.errors import FilterError, GateError
 from mcpspy.filters import parse
-from mcpspy.filters.terms import id_of, sizes
-from mcpspy.filters.texts import WILD, glob
+from mcpspy.filters.terms import WILD, glob, id_of, sizes
 from mcpspy.filters.tree import And, Node, Not, Or, Term, Value
 from mcpspy.gate_files.values import is_json_number
 from mcpspy.text import printable
