@@ -105,7 +105,7 @@ def test_a_file_of_tiny_values_is_imported_or_refused_quickly(tmp_path):
 
 def test_a_flow_of_many_values_is_left_out_and_named(tmp_path, monkeypatch):
     """A-21: the limit of flow files."""
-    monkeypatch.setattr("mcpspy.importers.tnetstring.VALUES", FEW)
+    monkeypatch.setattr("mcpspy.importers.flow_file.VALUES", FEW)
     many = netstring(netstring(b"0:}" * (FEW + 1), b"]"), b"]")
     account, [capture] = brought(tmp_path, dumps(flow()) + many + dumps(flow(start=AT + 1)))
     assert (account.read, account.lost) == (3, 1)
