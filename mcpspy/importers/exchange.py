@@ -11,9 +11,8 @@ from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
-from mcpspy.importers.captures import Captures, ImportedServer
+from mcpspy.importers.captures import LARGEST, Captures, ImportedServer, Steps
 from mcpspy.importers.events import RequestTimes, blocks, decoded, placed
-from mcpspy.importers.order import LARGEST, Steps
 from mcpspy.importers.text import sound
 from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.secrets.redactor import unquoted

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any, BinaryIO
 
-from mcpspy.importers.captures import Captures, epoch
+from mcpspy.importers.captures import VALUES, Captures, Span, TooManyValues, Torn, epoch, play
 from mcpspy.importers.exchange import Headers, RecordedExchange, RecordedMessage, Web, place
-from mcpspy.importers.order import VALUES, Span, TooManyValues, Torn, play
 
 _DIGITS = 12  # digits of a length
 _DEPTH = 32

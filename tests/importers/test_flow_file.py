@@ -5,8 +5,8 @@ import random
 
 import pytest
 
+from mcpspy.importers.captures import Torn
 from mcpspy.importers.flow_file import NEWEST, OLDEST, loads, spans
-from mcpspy.importers.order import Torn
 from tests.each import each
 from tests.importers.files import AT, PING, PONG, brought, dumps, fixture, flow, imported, told
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from mcpspy.importers import order
+from mcpspy.importers import captures
 from tests import limits
 from tests.importers.files import AT, PING, brought, dumps, entry, flow, har
 from tests.importers.test_inspector import fetch, message
@@ -138,11 +138,11 @@ def test_a_file_whose_first_parts_are_all_too_large_has_a_format(tmp_path, monke
 )
 def test_a_file_of_damaged_parts_is_not_read_to_its_end(tmp_path, monkeypatch, content):
     """A-21: it may have millions of them."""
-    monkeypatch.setattr(order, "LOST", 5)
-    account, captures = brought(tmp_path, content)
-    assert (account.lost, len(captures)) == (6, 1)
+    monkeypatch.setattr(captures, "LOST", 5)
+    account, made = brought(tmp_path, content)
+    assert (account.lost, len(made)) == (6, 1)
     assert account.fault == f"6 damaged {account.unit}s, so the rest is not read"
-    monkeypatch.setattr(order, "LOST", 9)
+    monkeypatch.setattr(captures, "LOST", 9)
     assert brought(tmp_path / "all", content)[0].fault == ""
 
 
