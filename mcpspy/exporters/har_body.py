@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from tempfile import SpooledTemporaryFile
 
 _IN_MEMORY = 1 << 16  # bytes of a body that are kept in memory
-_PORTION = 3 << 14  # bytes; base64 has four characters for three
+_ENCODED = 3 << 14  # bytes; base64 has four characters for three
 
 
 class ArchivedBody:
@@ -40,14 +40,14 @@ class ArchivedBody:
         self._file.seek(0)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         yield b'"'
-        while portion := self._file.read(_PORTION):
+        while portion := self._file.read(_ENCODED):
             yield json.dumps(decoder.decode(portion))[1:-1].encode() if self.is_text else base64.b64encode(portion)
         yield b'"'
 
     def raw(self) -> Iterator[bytes]:
         """Yield the original bytes, a portion at a time."""
         self._file.seek(0)
-        while portion := self._file.read(_PORTION):
+        while portion := self._file.read(_ENCODED):
             yield portion
 
     def close(self) -> None:

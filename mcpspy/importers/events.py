@@ -9,7 +9,7 @@ is usually the response, so it gets the end of the stream. All these times are a
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 
-from mcpspy.capture.scan import LARGEST
+from mcpspy.capture import scan
 from mcpspy.wire.content_coding import Decoder
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result, parse
 from mcpspy.wire.lines import PIECE
@@ -26,7 +26,7 @@ class RequestTimes:
 
     def note(self, origin: str, wall: int, body: bytes) -> None:
         """Store the time of the requests in a body."""
-        for message in parse(body) if len(body) <= LARGEST else ():
+        for message in parse(body) if len(body) <= scan.LARGEST else ():
             if isinstance(message, Request):
                 walls = self._walls.setdefault((origin, message.id), [])
                 if wall not in walls[bisect_left(walls, wall) :][:1]:
@@ -35,7 +35,7 @@ class RequestTimes:
     def first(self, origin: str, event: bytes, since: int) -> int:
         """Return when the request that this event answers was first sent after `since`; `since` if there was none."""
         data = parse_event(event).data
-        if not data or len(data) > LARGEST:
+        if not data or len(data) > scan.LARGEST:
             return since
         answered = [message.id for message in parse(data) if isinstance(message, Result | Error) and message.id]
         found = [since]
