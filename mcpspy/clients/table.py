@@ -70,7 +70,7 @@ class Client:
     env: str = "env"
     """The key of the variables that are added to a server's environment."""
     refuses: tuple[str, ...] = ()
-    """What its own parser refuses in JSON with comments (`clients.jsonc`); then it ignores the whole file."""
+    """What its own parser refuses in JSON with comments (`clients.formats`); then it ignores the whole file."""
     beside: bool = False
     """It starts servers in the directory of its file, not in its own working directory."""
     desktop: bool = True

@@ -29,10 +29,10 @@ TOO_MANY = b"[" + b"{}," * FEW + b"{}]"
 IMPORT = """
 import os, sys, time
 from mcpspy.errors import CaptureError
-from mcpspy.importers import forms, order, text, tnetstring
+from mcpspy.importers import forms, captures, flow_file, text
 scale = int(sys.argv[1])
-order.VALUES = text.VALUES = tnetstring.VALUES = order.VALUES // scale
-order.LOST //= scale
+captures.VALUES = text.VALUES = flow_file.VALUES = captures.VALUES // scale
+captures.LOST //= scale
 text.CHUNK //= scale
 text.BEFORE //= scale
 for path in sys.argv[2:]:
@@ -124,7 +124,7 @@ def test_a_flow_of_many_values_is_left_out_and_named(tmp_path, monkeypatch):
 )
 def test_a_file_whose_first_parts_are_all_too_large_has_a_format(tmp_path, monkeypatch, content, left_out):
     """A-21: it is not an unknown format."""
-    for module in ("text", "order"):
+    for module in ("text", "captures"):
         monkeypatch.setattr(f"mcpspy.importers.{module}.VALUES", FEW)
     account, captures = brought(tmp_path, content)
     assert (account.read, account.lost, captures) == (17, 17, [])
