@@ -6,7 +6,7 @@ messages and on ids (a test compares them): the keys of a message decide its kin
 
 from _json import encode_basestring_ascii
 
-from mcpspy.json_text import only_value, scanner, value_at
+from mcpspy.json_values import only_value, scanner, value_at
 from mcpspy.wire.subject import subject
 
 TYPE_CHECKING = False
