@@ -357,7 +357,7 @@ _NOT_ADDED = "cannot be edited without changing more; add or remove the server '
 _TABLE = re.compile(r"(?m)^\[")
 
 
-def add(text: str, found: Found, machine: Machine, words: Sequence[str]) -> Plan:
+def add_agent(text: str, found: Found, machine: Machine, words: Sequence[str]) -> Plan:
     """Add the server that `words` start. Raises ConfigError."""
     listed = listed_in(text, found, machine)
     there = next((entry for entry in listed if entry.name == NAME), None)
@@ -370,7 +370,7 @@ def add(text: str, found: Found, machine: Machine, words: Sequence[str]) -> Plan
     return Plan(_proved(text, edit, found, machine, words), [step], [entry.name for entry in listed])
 
 
-def remove(text: str, found: Found, machine: Machine) -> Plan:
+def remove_agent(text: str, found: Found, machine: Machine) -> Plan:
     """Remove the entry, if it exists and starts mcpspy. Raises ConfigError."""
     listed = listed_in(text, found, machine)
     names = [entry.name for entry in listed]

@@ -15,11 +15,7 @@ from mcpspy.rules import pairing, cancel, mrtr, security, progress, paging, sche
 from mcpspy.rules.http import answers
 from mcpspy.rules.lifecycle import stateless, ending
 from mcpspy.rules.http import sessions, streams, listening, refusals
-from mcpspy.rules import subscription
-from mcpspy.rules import tools
-from mcpspy.rules import content, skills, ui, cache, lock
-from mcpspy.rules import compat
-from mcpspy.rules import ops, expect
+from mcpspy.rules import subscription, tools, content, skills, ui, cache, lock, compat, ops, expect
 from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, LocatedFinding, Rule, Severity, current, worst
 
 __all__ = [
