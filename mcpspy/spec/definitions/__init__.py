@@ -1,4 +1,4 @@
-"""The message shapes of all revisions of MCP, in the notation of `mcpspy.spec.shapes`, one module for each topic.
+"""The message shapes of all revisions of MCP, in the notation of `mcpspy.spec.shapes`, by topic.
 
 We wrote them ourselves, from the text of the specification and its schema.ts. `tests/spec/test_definitions.py` compares
 the schemas that are built from them with the official ones, definition by definition, if those are available.
