@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from mcpspy.conversation.context import Declarations, declares
 from mcpspy.conversation.model import Message
-from mcpspy.conversation.negotiation import Declarations, declares
 from mcpspy.conversation.offers import HANDSHAKES, LISTED, PagedListing, Statement, page, statement
 from mcpspy.cost import compact_size, context_size, encoded_size, fingerprint
 from mcpspy.json_values import member, steps_of

@@ -19,11 +19,11 @@ import orjson
 from orjson import Fragment
 
 from mcpspy.capture.records import End, Frame, Gap, Gates, Header, Open, Record, Signal
+from mcpspy.conversation.context import declares
 from mcpspy.conversation.conversation import Conversation, events_of
 from mcpspy.conversation.exchanges import Exchanges
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, StreamEnd, kind_of, sender_of
-from mcpspy.conversation.negotiation import declares
 from mcpspy.conversation.outcomes import Outcome, decoded, has_failed
 from mcpspy.conversation.preview import preview, preview_of_large
 from mcpspy.rules import Finding, LocatedFinding, Severity, worst

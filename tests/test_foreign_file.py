@@ -9,11 +9,11 @@ import pytest
 
 from mcpspy.capture.live import LiveFolder, live_directory
 from mcpspy.capture.reader import Capture
-from mcpspy.clients import apply, checks, machine, routes
+from mcpspy.clients import apply, checks, places, routes
 from mcpspy.clients.places import Found
 from mcpspy.clients.servers import Server
 from mcpspy.clients.table import BY_ID
-from mcpspy.contract import expect_file, lock
+from mcpspy.contract import expectations, lock
 from mcpspy.errors import ConfigError, McpspyError
 from mcpspy.foreign_file import LARGEST, NotRegular, open_foreign, read_foreign, similar
 from mcpspy.gate_files import file as gate_file
@@ -131,7 +131,7 @@ def test_a_named_pipe_in_a_directory_is_refused_even_if_the_user_names_it(odd):
 def env_file(path):
     """Check a server with this envFile as `doctor` does."""
     found = Found(BY_ID["cursor"], BY_ID["cursor"].places[0], __file__)
-    here = machine.Machine.here()
+    here = places.Machine.here()
     server = Server(found, "x", "x", ["true"], env_file=path)
     raise ConfigError(str([check.text for check in checks.of_server(server, here, named=True)]))
 
@@ -140,7 +140,7 @@ READERS = {
     "a configuration of a client": apply.load,
     "an envFile": env_file,
     "a lock file": lock.read,
-    "expectations": expect_file.read,
+    "expectations": expectations.read,
     "a gate file": lambda path: gate_file.compile_file(path, "stdio"),
     "waivers": waivers.read,
     "settings of a replay": settings.read,
@@ -182,10 +182,10 @@ def test_a_working_tree_with_odd_files_does_not_stop_a_command(odd, tmp_path, mo
     for target in (odd["pipe"], odd["device"], odd["large"], odd["directory"], odd["socket"]):
         commondir.unlink(missing_ok=True)
         commondir.symlink_to(target)
-        assert limits.within(machine.repository, str(tmp_path)) == ("", "")
+        assert limits.within(places.repository, str(tmp_path)) == ("", "")
     (tmp_path / ".git").unlink()
     os.mkfifo(tmp_path / ".git")
-    assert limits.within(machine.repository, str(tmp_path)) == ("", "")
+    assert limits.within(places.repository, str(tmp_path)) == ("", "")
 
 
 @pytest.mark.parametrize("target", ["pipe", "device", "large"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.json_text import only_value, scanner, value_at
+from mcpspy.json_values import only_value, scanner, value_at
 from tests.limits import LIMIT
 
 VALUES = st.recursive(
@@ -44,7 +44,7 @@ def test_a_value_is_found_at_its_place():
 @pytest.mark.parametrize("text", ["", "{", '{"a', "[1"])
 def test_it_needs_no_other_module_and_refuses_all_the_same(text):
     program = (
-        "import sys; before = set(sys.modules); from mcpspy.json_text import only_value, scanner\n"
+        "import sys; before = set(sys.modules); from mcpspy.json_values import only_value, scanner\n"
         "print(*set(sys.modules) - before)\n"
         f"try: only_value({text!r}, scanner())\nexcept ValueError: print('refused')"
     )
@@ -52,5 +52,5 @@ def test_it_needs_no_other_module_and_refuses_all_the_same(text):
         [sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True, timeout=LIMIT
     )
     modules, verdict = run.stdout.splitlines()
-    assert set(modules.split()) == {"_json", "mcpspy", "mcpspy.json_text"}
+    assert set(modules.split()) == {"_json", "mcpspy", "mcpspy.json_values"}
     assert verdict == "refused"

@@ -133,7 +133,7 @@ def test_the_module_is_light():
     run = subprocess.run(
         [sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True, timeout=LIMIT
     )
-    assert set(run.stdout.split()) == {"mcpspy", "mcpspy.json_values"}
+    assert set(run.stdout.split()) == {"mcpspy", "mcpspy.json_values", "_json"}
 
 
 def test_a_text_to_compare_by_is_the_same_for_equal_values():

@@ -39,9 +39,7 @@ def tables(text):
 
 with open(ARCHITECTURE, encoding="utf-8") as page:
     LAYER, SIBLINGS = tables(page.read())
-ONLY = {
-    "gate": {"wire", "json_values", "json_text"}
-}  # the units that a unit may import, if fewer than its layer allows
+ONLY = {"gate": {"wire", "json_values"}}  # the units that a unit may import, if fewer than its layer allows
 PLACES = {
     "aiohttp": ("relay", "replay", "tui"),
     "mitmproxy": ("relay",),
@@ -505,7 +503,7 @@ def test_the_wrap_path_imports_only_what_is_light(tmp_path):
     assert os.listdir(tmp_path / ".mcpspy" / "captures")
     assert set(found[: found.index("mcpspy.relay")]) <= BEFORE_THE_SERVER
     ours = {name.split(".")[1] for name in found if name.startswith("mcpspy.")}
-    light = "cli errors foreign_file relay capture secrets recording wire process gate json_text json_values"
+    light = "cli errors foreign_file relay capture secrets recording wire process gate json_values"
     assert ours <= set(light.split())
 
 

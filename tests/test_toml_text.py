@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import mcpspy
 from mcpspy.clients import toml
 from mcpspy.clients.tree import Syntax
-from mcpspy.contract import expect_file
+from mcpspy.contract import expectations
 from mcpspy.errors import ConfigError, GateError, UsageError
 from mcpspy.gate_files import file as gate_file
 from mcpspy.replay import settings as replay_settings
@@ -25,7 +25,7 @@ ENOUGH = ".".join("a" * MOST_PARTS)
 READERS = [
     (lambda path: toml.read(Path(path).read_text(encoding="utf-8")), Syntax),
     (waivers.read, UsageError),
-    (expect_file.read, UsageError),
+    (expectations.read, UsageError),
     (replay_settings.read, ConfigError),
     (lambda path: gate_file.compile_file(path, "stdio"), GateError),
 ]

@@ -10,8 +10,7 @@ from mcpspy.clients import checks
 from mcpspy.clients.probe import Answer
 from mcpspy.contract.ask import record_offer
 from mcpspy.contract.changes import between
-from mcpspy.contract.lock import as_text, locked
-from mcpspy.contract.offered import Offered
+from mcpspy.contract.lock import Offered, as_text, locked
 from mcpspy.contract.verify.differences import answers
 from mcpspy.contract.verify.session import NoSession, said, scouted
 from mcpspy.conversation.conversation import Conversation

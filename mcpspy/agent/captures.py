@@ -22,7 +22,7 @@ from mcpspy.browse.library import Library, ListedCapture
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.listing import first_files, runs
 from mcpspy.capture.records import Header
-from mcpspy.clients.agent import is_agent
+from mcpspy.clients.launcher import is_agent
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.text import series, suggestion
 

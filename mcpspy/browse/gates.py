@@ -23,7 +23,7 @@ from mcpspy.capture.records import End, Frame, Gates, Header, Record, Release
 from mcpspy.conversation.model import Message, Session
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.json_values import member
-from mcpspy.spec.client_timeouts import time_outs_of
+from mcpspy.spec.client_limits import time_outs_of
 from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import Error, Request, Result
 

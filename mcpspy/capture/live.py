@@ -20,7 +20,7 @@ from itertools import count
 from mcpspy.capture.format import is_live, take
 from mcpspy.errors import CaptureError
 from mcpspy.foreign_file import descriptor, read_foreign
-from mcpspy.json_text import only_value, scanner
+from mcpspy.json_values import only_value, scanner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -24,8 +24,14 @@ from mcpspy.cli.output import (
 )
 from mcpspy.cli.targets import capture_paths, existing_path, newest_capture, parsed_filter, readable_paths
 from mcpspy.contract import lock as lock_file
-from mcpspy.contract.expect_file import expectations, read, refuse_contradictions
-from mcpspy.contract.expectations import Expectations, NoErrors, SessionDuration
+from mcpspy.contract.expectations import (
+    Expectations,
+    NoErrors,
+    SessionDuration,
+    expectations,
+    read,
+    refuse_contradictions,
+)
 from mcpspy.contract.lock import Lock
 from mcpspy.errors import UsageError
 from mcpspy.gate_files.values import duration

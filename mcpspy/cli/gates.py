@@ -7,7 +7,7 @@ import os
 import sys
 
 from mcpspy.errors import UsageError
-from mcpspy.json_text import only_value, scanner
+from mcpspy.json_values import only_value, scanner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

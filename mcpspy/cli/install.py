@@ -15,8 +15,7 @@ from mcpspy.clients.checks import in_shell, stale
 from mcpspy.clients.drafts import Draft, agents, installs, uninstalls, write
 from mcpspy.clients.entries import wrapped
 from mcpspy.clients.launcher import fleeting, launcher
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found, candidates, find, present, sharing
+from mcpspy.clients.places import Found, Machine, candidates, find, present, sharing
 from mcpspy.clients.plan import CANNOT, LEAVE, REFUSE, ROUTE, WRAP, Step
 from mcpspy.clients.table import CLIENTS, PROJECT, SCOPES, Client, client
 from mcpspy.clients.withheld import withheld

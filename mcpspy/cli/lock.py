@@ -14,8 +14,7 @@ from mcpspy.cli.targets import capture_paths
 from mcpspy.contract import lock as lock_file
 from mcpspy.contract.ask import ROOM, record_offer
 from mcpspy.contract.changes import LockChange, between
-from mcpspy.contract.lock import Lock, LockedServer, entry_of, locked
-from mcpspy.contract.offered import KINDS, NOUNS, Offered, offers
+from mcpspy.contract.lock import KINDS, NOUNS, Lock, LockedServer, Offered, entry_of, locked, offers
 from mcpspy.cost import tokens_text
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.replay.link import Link

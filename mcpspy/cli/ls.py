@@ -11,8 +11,7 @@ import orjson
 from mcpspy.capture.listing import Listed, Refused, captures, client_process, delete, omitted, runs
 from mcpspy.capture.location import directory, iso_time
 from mcpspy.cli.output import line_width, path_text, say
-from mcpspy.conversation.counts import COUNTED, Counts, count
-from mcpspy.conversation.turns import RunTurn, turns
+from mcpspy.conversation.counts import COUNTED, Counts, RunTurn, count, turns
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.report.lines import WIDTH
 from mcpspy.report.words import ARROWS

@@ -10,8 +10,7 @@ from mcpspy.cli.gates import compiled, recorded_answers
 from mcpspy.cli.output import say
 from mcpspy.clients import routes
 from mcpspy.clients.drafts import moves, write
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import find
+from mcpspy.clients.places import Machine, find
 from mcpspy.clients.routes import refused
 from mcpspy.clients.table import Client, client
 from mcpspy.errors import ConfigError, UsageError

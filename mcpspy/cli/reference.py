@@ -14,8 +14,7 @@ from mcpspy.report.catalogue import explanation, overview
 from mcpspy.report.waivers import no_rule
 from mcpspy.rules import RULES, current
 from mcpspy.spec.definitions import DIALECT, definitions, schema
-from mcpspy.spec.extensions import EXTENSIONS, all_definitions, extension_methods
-from mcpspy.spec.extensions.extension import Extension
+from mcpspy.spec.extensions import EXTENSIONS, Extension, all_definitions, extension_methods
 from mcpspy.spec.methods import methods
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema

@@ -15,9 +15,9 @@ from mcpspy.capture.reader import Capture
 from mcpspy.cli.gates import compiled
 from mcpspy.cli.output import has_colours, line_width, say
 from mcpspy.cli.targets import newest_capture, parsed_filter
+from mcpspy.conversation.context import Declarations
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Message
-from mcpspy.conversation.negotiation import Declarations
 from mcpspy.conversation.outcomes import Outcome
 from mcpspy.filters import KEYS, Filter
 from mcpspy.gate.compiled import DeclaredGate

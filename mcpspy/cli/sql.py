@@ -19,8 +19,7 @@ from mcpspy.errors import UsageError
 from mcpspy.exporters.table import plain
 from mcpspy.output_file import output_file
 from mcpspy.query import cache
-from mcpspy.query.cache import CapturedTables, tables_of
-from mcpspy.query.scratch import scratch
+from mcpspy.query.cache import CapturedTables, scratch, tables_of
 from mcpspy.text import plural, printable
 
 if TYPE_CHECKING:

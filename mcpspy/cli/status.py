@@ -13,12 +13,9 @@ from mcpspy.capture.records import Header
 from mcpspy.clients import routes
 from mcpspy.clients.checks import PROBLEM, Check, of_captures, of_config, of_server, resolves, stale
 from mcpspy.clients.formats import JSON, TOML
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found, find, present
-from mcpspy.clients.servers import Server, servers
+from mcpspy.clients.places import Found, Machine, find, present
+from mcpspy.clients.servers import Server, has_variable, servers, untrusted
 from mcpspy.clients.table import BY_ID, client
-from mcpspy.clients.trust import untrusted
-from mcpspy.clients.variables import has_variable
 from mcpspy.errors import ConfigError, UsageError
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.text import age_text, plural, printable, suggestion

@@ -40,9 +40,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _verified(options: argparse.Namespace, folder: str, calls: Mapping[str, Any], plan: "SessionPlan | None") -> int:
-    from mcpspy.contract.verify import report
     from mcpspy.contract.verify.launch import orphans_adopted
-    from mcpspy.contract.verify.proof import found_out, proof, runs_of
+    from mcpspy.contract.verify.proof import as_json, found_out, proof, runs_of, text
 
     with orphans_adopted(), _bench(options, folder) as bench:
         plan = plan or found_out(bench.connect, options.timeout, calls)
@@ -53,7 +52,7 @@ def _verified(options: argparse.Namespace, folder: str, calls: Mapping[str, Any]
     if options.through:
         wrapper = shown(options.through) if options.url else shlex.split(options.through)[0]
     server, wrapper = printable(server, 200), printable(wrapper, 200)
-    print((report.as_json if options.json else report.text)(done, server, wrapper), end="")
+    print((as_json if options.json else text)(done, server, wrapper), end="")
     return 0 if done.transparent else 1
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from mcpspy.capture.location import home, make_directory
 from mcpspy.errors import ConfigError
 from mcpspy.foreign_file import read_foreign
+from mcpspy.json_values import parsed
 
 LARGEST = 64 << 20
 """Maximum size in bytes; a larger file is not a configuration."""
@@ -106,7 +107,7 @@ def recall(config: Config) -> Memory | None:
     """Return what is remembered of a configuration; None if there is nothing, or if it is unusable."""
     path = _memory_path(config)
     try:
-        return Memory(read_foreign(f"{path}.original", LARGEST), json.loads(read_foreign(f"{path}.json"))["left"])
+        return Memory(read_foreign(f"{path}.original", LARGEST), parsed(read_foreign(f"{path}.json"))["left"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -12,23 +12,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mcpspy.capture.location import directory, make_directory
-from mcpspy.clients.agent import is_agent
 from mcpspy.clients.apply import load
-from mcpspy.clients.formats import JSON
-from mcpspy.clients.jsonc import improper
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found
+from mcpspy.clients.formats import JSON, improper
+from mcpspy.clients.launcher import is_agent
+from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.probe import PATIENCE, Answer, listening, routes_at, talk
 from mcpspy.clients.routes import PORT
-from mcpspy.clients.servers import Server
+from mcpspy.clients.servers import TRUST_IT, Server, expanded, unresolved, untrusted
 from mcpspy.clients.table import PROJECT
-from mcpspy.clients.trust import FIX, untrusted
-from mcpspy.clients.variables import expanded, unknown
 from mcpspy.foreign_file import open_foreign, read_foreign
 from mcpspy.json_values import member
 from mcpspy.process.ports import holder
 from mcpspy.secrets.redactor import Withheld
-from mcpspy.spec.client_timeouts import BY_CLIENT
+from mcpspy.spec.client_limits import BY_CLIENT
 
 FINE, NOTE, PROBLEM = "ok", "note", "problem"
 
@@ -70,7 +66,7 @@ def of_config(found: Found, machine: Machine) -> Iterator[Check]:
             "take it out",
         )
     if why := untrusted(found, machine):
-        yield Check(PROBLEM, why, FIX)
+        yield Check(PROBLEM, why, TRUST_IT)
     if found.place.note:
         yield Check(NOTE, found.place.note.format(name=client.name))
 
@@ -158,8 +154,8 @@ def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
     else:
         yield Check(NOTE, "it is not wrapped", f"mcpspy install {client.id} {in_shell(server.name)}")
     texts = [*server.words, *server.environ.values(), server.cwd or "", server.env_file or ""]
-    if unresolved := {name for text in texts for name in unknown(text, client, machine)}:
-        yield from _of_unknown(unresolved, server)
+    if unset := {name for text in texts for name in unresolved(text, client, machine)}:
+        yield from _of_unknown(unset, server)
         return
     if server.env_file:
         place = expanded(server.env_file, client, machine)

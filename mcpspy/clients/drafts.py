@@ -9,13 +9,11 @@ edits are undone.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mcpspy.clients import own_entry, plan
-from mcpspy.clients.agent import COMMAND
+from mcpspy.clients import plan
 from mcpspy.clients.apply import Config, Memory, check_writable, forget, load, recall, remember, replace
 from mcpspy.clients.formats import read
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.move import move
-from mcpspy.clients.places import Found
+from mcpspy.clients.launcher import COMMAND
+from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.routes import Route, ours, ports_of
 from mcpspy.clients.table import USER
 from mcpspy.clients.tree import plain
@@ -112,9 +110,9 @@ def agents(
     for config, own in _files([_first(places)] if launcher else places):
         memory, found, form = _memory(config, routes), own[0], own[0].place.form
         if launcher:
-            planned = _located(config, own_entry.add, config.text, found, machine, [*launcher, COMMAND])
+            planned = _located(config, plan.add_agent, config.text, found, machine, [*launcher, COMMAND])
         else:
-            planned = _located(config, own_entry.remove, config.text, found, machine)
+            planned = _located(config, plan.remove_agent, config.text, found, machine)
         text, before = planned.text, memory.original.decode() if memory else None
         if before is not None and memory and memory.unchanged(config) and not launcher:
             text = before if plain(read(text, form)) == plain(read(before, form)) else text
@@ -134,7 +132,7 @@ def moves(places: Sequence[Found], machine: Machine, routes: Mapping[str, Route]
     for config, own in _files(places):
         text, steps, servers = config.text, [], []
         for found in own:
-            planned = _located(config, move, text, found, machine, routes, port)
+            planned = _located(config, plan.move, text, found, machine, routes, port)
             text = planned.text
             steps += planned.steps
             servers += planned.servers

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from mcpspy.capture.location import printable_name
 from mcpspy.clients.formats import YAML
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found, projects
+from mcpspy.clients.places import Found, Machine, projects
 from mcpspy.clients.table import LIST, STRING, Client, Place
 from mcpspy.clients.tree import Member, Node, where
 from mcpspy.errors import ConfigError, Unwrappable

@@ -1,8 +1,14 @@
-"""The words that start this mcpspy from a client, which has a PATH and a working directory of its own."""
+"""The command lines of mcpspy in the configurations of clients.
+
+A client has a PATH and a working directory of its own, so `launcher` returns an absolute command. The server for agents
+that read captures (`mcpspy mcp`) is recognized, because it is not wrapped.
+"""
 
 import os
+import re
 import shutil
 import sys
+from collections.abc import Sequence
 
 from mcpspy.errors import ConfigError
 
@@ -38,3 +44,18 @@ def fleeting(words: list[str]) -> bool:
 
 def _is_script(path: str) -> bool:
     return os.path.basename(path).lower() in ("mcpspy", "mcpspy.exe")
+
+
+NAME = "mcpspy"
+"""The name of the server in the configuration of a client."""
+COMMAND = "mcp"
+
+
+def is_agent(words: Sequence[str]) -> bool:
+    """Return whether a command line starts that server, whatever the path of mcpspy and its launcher."""
+    return any(_is_mcpspy(word) and words[at + 1] == COMMAND for at, word in enumerate(words[:-1]))
+
+
+def _is_mcpspy(word: str) -> bool:
+    name = re.split(r"[/\\]", word)[-1].lower()
+    return re.fullmatch(r"mcpspy(?:\.exe)?(?:(?:==|@|\[).*)?", name) is not None

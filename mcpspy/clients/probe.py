@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from mcpspy import __version__
-from mcpspy.json_values import excerpt, member
+from mcpspy.json_values import excerpt, member, parsed
 from mcpspy.process.command_line import command_line
 from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS
 
@@ -205,8 +205,8 @@ def _read_stdout(stream: IO[bytes], responses: "queue.SimpleQueue[_Response]", n
     number = 0
     for line in _lines(stream):
         try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
+            message = parsed(line)
+        except ValueError:
             message = None
         if isinstance(message, dict):
             answered = message.get("id")

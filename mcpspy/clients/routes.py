@@ -27,6 +27,7 @@ from mcpspy.capture.location import home, make_directory, printable_name
 from mcpspy.clients.apply import LARGEST, write_private
 from mcpspy.errors import ConfigError
 from mcpspy.foreign_file import read_foreign
+from mcpspy.json_values import parsed
 
 try:
     import fcntl
@@ -216,7 +217,7 @@ def names_other_port(path: str, names: Iterable[str], port: int) -> bool:
 def load() -> dict[str, Route]:
     """Return all routes. Raises ConfigError if their file is damaged."""
     try:
-        fields = json.loads(read_foreign(_path(), LARGEST))
+        fields = parsed(read_foreign(_path(), LARGEST))
         return {
             name: Route(
                 route["origin"],

@@ -9,11 +9,10 @@ then each parent that is in the home or in the same git working tree, because ot
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
-from mcpspy.clients.formats import JSON, TOML, YAML
-from mcpspy.clients.jsonc import COMMA, COMMENT, MARK
+from mcpspy.clients.formats import COMMA, COMMENT, JSON, MARK, TOML, YAML
 from mcpspy.errors import UsageError
+from mcpspy.text import suggestion
 
 USER, PROJECT, LOCAL = SCOPES = ("user", "project", "local")
 """All projects of the user; one project, shared with others; one project, for this user only."""
@@ -71,7 +70,7 @@ class Client:
     env: str = "env"
     """The key of the variables that are added to a server's environment."""
     refuses: tuple[str, ...] = ()
-    """What its own parser refuses in JSON with comments (`clients.jsonc`); then it ignores the whole file."""
+    """What its own parser refuses in JSON with comments (`clients.formats`); then it ignores the whole file."""
     beside: bool = False
     """It starts servers in the directory of its file, not in its own working directory."""
     desktop: bool = True
@@ -357,8 +356,5 @@ def client(name: str) -> Client:
     for candidate in CLIENTS:
         if plain in (candidate.id, candidate.name.lower().replace(" ", "-")):
             return candidate
-    near = get_close_matches(plain, BY_ID, n=1, cutoff=0.5) or [other for other in BY_ID if other.startswith(plain)]
-    raise UsageError(
-        f"there is no client {name!r}; "
-        + (f"did you mean {near[0]!r}?" if len(near) == 1 else f"the clients are {', '.join(BY_ID)}")
-    )
+    known = f"the clients are {', '.join(BY_ID)}"
+    raise UsageError(f"there is no client {name!r}; {suggestion(plain, BY_ID, known)}")

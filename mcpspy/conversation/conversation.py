@@ -11,12 +11,12 @@ from itertools import chain
 
 from mcpspy.capture.format import RELOAD
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release, Signal
+from mcpspy.conversation.bounds import Recent
 from mcpspy.conversation.gate_acts import GateAct, GateActs, is_gate
 from mcpspy.conversation.http_sessions import HttpSessions
 from mcpspy.conversation.model import Event, Exchange, HttpChannel, HttpUnit, Message, ServerExit, Session, StreamEnd
 from mcpspy.conversation.outcomes import Outcome, Outcomes
 from mcpspy.conversation.pairing import join_refusal, pair
-from mcpspy.conversation.recent import Recent
 from mcpspy.wire.jsonrpc import Error, Notification, Request, outline, parse
 
 _AT_ONCE = 50_000_000  # nanoseconds

@@ -10,7 +10,7 @@ recognised by the host of its peer and by its `User-Agent` or `clientInfo`. In 2
 a "session" only stands for one client, and nothing in it is reported as missing.
 
 A session ends with a DELETE, or its client stops using it. The sessions that were used last are remembered
-(`mcpspy.conversation.recent`), so that late frames find theirs. The time for a record does not depend on the number of
+(`mcpspy.conversation.bounds`), so that late frames find theirs. The time for a record does not depend on the number of
 earlier sessions.
 
 Resumption. A client whose stream broke requests the rest by a GET with the id of the last event that it received
@@ -29,11 +29,11 @@ import orjson
 
 from mcpspy.capture.records import Close, Frame, Omitted, Open
 from mcpspy.conversation import bounds
+from mcpspy.conversation.bounds import Recent
 from mcpspy.conversation.facts import Delivery
 from mcpspy.conversation.model import ENDLESS, Exchange, Fate, HttpChannel, HttpUnit, Session, StreamEnd
 from mcpspy.conversation.outcomes import Outcomes
 from mcpspy.conversation.pairing import refuse, unanswered
-from mcpspy.conversation.recent import Recent
 from mcpspy.conversation.refusals import body_text
 from mcpspy.json_values import text_of
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS, Revision

@@ -14,7 +14,7 @@ from mcpspy.conversation.facts import CreatedTask, Given, Listen, Over, Progress
 from mcpspy.conversation.model import Exchange, HttpChannel, HttpUnit, Judged, Message, ServerExit, Session, StreamEnd
 from mcpspy.conversation.offers import page
 from mcpspy.json_values import member
-from mcpspy.spec.extensions.extension import declared
+from mcpspy.spec.extensions import declared
 from mcpspy.spec.revisions import HANDSHAKE, STATELESS, TASKS, Revision
 from mcpspy.wire.http_head import authority, header, status
 from mcpspy.wire.jsonrpc import Id, Invalid, Notification, Request, Result

@@ -31,11 +31,11 @@ from mcpspy.capture.records import End
 from mcpspy.conversation import bounds
 from mcpspy.conversation.context import asks_for_stream
 from mcpspy.conversation.model import ENDLESS, Exchange, Fate, HttpChannel, HttpUnit, Message
+from mcpspy.conversation.pairing import round_key
 from mcpspy.conversation.refusals import why_normal
-from mcpspy.conversation.rounds import round_key
 from mcpspy.conversation.times import PERSONAL
 from mcpspy.json_values import member
-from mcpspy.spec.client_timeouts import time_outs_of
+from mcpspy.spec.client_limits import time_outs_of
 from mcpspy.wire.http_head import status
 from mcpspy.wire.jsonrpc import Body, Error, Request, Result, Undecoded, parse
 from mcpspy.wire.sse import parse_event

@@ -3,8 +3,7 @@
 `docs/filters.md` describes it. It knows rows, but no captures, screens or clocks.
 """
 
-from mcpspy.filters.blocks import BlockFilter, Gathered
-from mcpspy.filters.lines import LineBlock
+from mcpspy.filters.blocks import BlockFilter, Gathered, LineBlock
 from mcpspy.filters.syntax import parse
 from mcpspy.filters.terms import KEYS
 from mcpspy.filters.tree import Filter

@@ -9,11 +9,11 @@ value  = quoted | word                        a word ends at a space, a bracket,
 
 import re
 from datetime import UTC, datetime
-from difflib import get_close_matches
 
 from mcpspy.errors import FilterError
 from mcpspy.filters.terms import KEYS, Meaning
 from mcpspy.filters.tree import And, Filter, Node, Not, Or, Term, Value
+from mcpspy.text import suggestion
 
 _NOT = re.compile(r"-(?=[^\s0-9)])|not(?=[\s()\"]|$)", re.IGNORECASE)  # a number with a minus is an error code
 _AND, _OR = (re.compile(rf"{word}(?=[\s()\"]|$)", re.IGNORECASE) for word in ("and", "or"))
@@ -89,9 +89,8 @@ class _Parser:
         start = self._at
         key = self._take(_KEY)
         if key and key not in KEYS:
-            near = get_close_matches(key.lower(), KEYS, n=1)
             keys = f"there are {', '.join(KEYS)}; a text with a colon takes quotes"
-            raise self._wrong(f"unknown key {key!r}", start, f"did you mean {near[0]}?" if near else keys)
+            raise self._wrong(f"unknown key {key!r}", start, suggestion(key, KEYS, keys))
         self._at += len(":" if key else "")
         found = [self._value(key)]
         while key and self._text.startswith(",", self._at):

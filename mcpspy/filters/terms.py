@@ -2,21 +2,99 @@
 
 Each key parses one value at a time. If a value is invalid, it raises a ValueError that states what is valid. A response
 has the method and name of its request, so any line that may contain a response may match those.
+
+A frame is usually JSON, which may contain letters as escapes. The line of the capture contains the frame as a JSON
+string, which escapes the quotes and backslashes again. So a text is searched in the frame as received and with its
+escapes decoded. Its trace contains only letters that have one form in all of these: no quotes, backslashes, slashes
+(some peers escape them) or control characters, and, if case is ignored, no letters beyond ASCII that have two cases. A
+line with a Unicode escape may hide anything; code that compares traces must check for that.
 """
 
+import fnmatch
+import json
 import re
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from fractions import Fraction
 from operator import eq, ge, gt, le, lt
 
-from mcpspy.filters.texts import WILD, contains, glob, row_text, trace
 from mcpspy.filters.tree import Test, Trace, Value
 from mcpspy.rules import FORMER, RULES, SEVERITIES, current
 from mcpspy.spec.revisions import Revision
+from mcpspy.text import suggestion
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id
+
+
+def folded(text: str) -> str:
+    """Return `text` in lower case, except the two letters (kelvin sign, İ) that would become ASCII."""
+    return text.lower() if text.isascii() else _FOLDED.sub(lambda match: match[0].lower(), text)
+
+
+_FOLDED = re.compile("[^\u0130\u212a]+")
+_SHORT = {'\\"': '"', "\\/": "/", "\\n": "\n", "\\t": "\t", "\\r": "\r", "\\b": "\b", "\\f": "\f"}
+_LONG = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+
+
+def unescaped(text: str) -> str:
+    """Return `text` with the escapes of JSON strings decoded (RFC 8259, 7)."""
+    return "\\".join(map(_without_escapes, text.split("\\\\")))
+
+
+def _without_escapes(text: str) -> str:
+    if "\\" in text:
+        for escape, letter in _SHORT.items():
+            text = text.replace(escape, letter)
+        text = _LONG.sub(lambda match: str(json.loads(f'"{match[0]}"')), text)
+    return text
+
+
+def row_text(row: Row) -> str:
+    """Return the text that free text is searched in: the frame as received, or the text of a row without one."""
+    return (row.raw + row.tail).decode(errors="replace") if row.raw else row.text or ""
+
+
+def smart(text: str) -> Callable[[str], str]:
+    """Return the function that folds texts: lower case, or no change if `text` has capitals (as in ripgrep)."""
+    return str if any(letter.isupper() for letter in text) else folded
+
+
+def contains(text: str) -> Callable[[str], bool]:
+    """Return a test whether a frame contains a text, as received or with its escapes decoded."""
+    case = smart(text)
+    wanted = case(text)
+
+    def test(found: str) -> bool:
+        if wanted in found:  # as typed: no folding needed
+            return True
+        return wanted in case(found) or ("\\" in found and wanted in case(unescaped(found)))
+
+    return test
+
+
+def trace(text: str) -> Trace:
+    """Return the bytes of a line with `text` in its frame: those that are neither escaped nor have two cases."""
+    sensitive = smart(text) is str
+    kept = (letter if letter.isascii() or sensitive or letter.upper() == letter.lower() else "\n" for letter in text)
+    return tuple(run.encode().lower() for run in _ESCAPED.split("".join(kept)) if run)
+
+
+_ESCAPED = re.compile('["\\\\/\x00-\x1f\ud800-\udfff]+')
+
+
+def glob(value: Value) -> Callable[[str], bool]:
+    """Return a test whether a whole text matches the value; unless quoted, `*` is any text in it and `?` any letter."""
+    case = smart(value.text)
+    wanted = case(value.text)
+    if value.quoted or not WILD.search(wanted):
+        return lambda text: case(text) == wanted
+    whole = re.compile(fnmatch.translate(wanted.replace("[", "[[]")))  # without backtracking
+    return lambda text: whole.match(case(text)) is not None
+
+
+WILD = re.compile(r"[*?]+")
+"""The wildcards in a glob."""
+
 
 KINDS = (
     *"request notification result error invalid undecoded stderr http event end-of-stream".split(),
@@ -95,8 +173,7 @@ def _choose(value: Value, names: Collection[str], groups: Collection[str] = ()) 
     fits = glob(value)
     chosen = frozenset(name for name in names if fits(name))
     if not chosen:
-        near = get_close_matches(value.text, (*names, *groups), n=1)
-        raise ValueError(f"did you mean {near[0]}?" if near else f"there are {', '.join(groups or names)}")
+        raise ValueError(suggestion(value.text, (*names, *groups), f"there are {', '.join(groups or names)}"))
     return chosen
 
 

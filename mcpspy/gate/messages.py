@@ -13,8 +13,7 @@ the message is in the `data` lines of a block; its other lines stay.
 
 from _json import encode_basestring, encode_basestring_ascii, scanstring
 
-from mcpspy.json_text import only_value, scanner, value_at
-from mcpspy.json_values import steps_of
+from mcpspy.json_values import only_value, scanner, steps_of, value_at
 from mcpspy.wire.subject import subject
 
 TYPE_CHECKING = False

@@ -26,8 +26,7 @@ from typing import Any, NoReturn
 
 from mcpspy.errors import CaptureError, FilterError, GateError
 from mcpspy.filters import parse
-from mcpspy.filters.terms import id_of, sizes
-from mcpspy.filters.texts import WILD, glob
+from mcpspy.filters.terms import WILD, glob, id_of, sizes
 from mcpspy.filters.tree import And, Node, Not, Or, Term, Value
 from mcpspy.foreign_file import read_foreign
 from mcpspy.gate.check import BOUNDS, GATES, TEXTS, count_texts

@@ -11,8 +11,7 @@ from mcpspy.errors import CaptureError, NotACapture
 from mcpspy.foreign_file import open_foreign
 from mcpspy.importers import claude, har, inspector, mcpsnoop, shared_page
 from mcpspy.importers import flow_file as mitm
-from mcpspy.importers.captures import Account, Captures
-from mcpspy.importers.order import TooManyValues, Torn
+from mcpspy.importers.captures import Account, Captures, TooManyValues, Torn
 from mcpspy.importers.text import LONGEST, MARK, elements, lines, members
 
 _HEAD = 1 << 16  # bytes by which a file is recognised

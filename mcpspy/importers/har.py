@@ -10,10 +10,8 @@ import json
 from itertools import accumulate
 from typing import Any, BinaryIO
 
-from mcpspy.importers.captures import Captures, epoch, iso
-from mcpspy.importers.events import blocks
-from mcpspy.importers.exchange import Headers, RecordedExchange, RecordedMessage, Web, split
-from mcpspy.importers.order import play
+from mcpspy.importers.captures import Captures, epoch, iso, play
+from mcpspy.importers.exchange import Headers, RecordedExchange, RecordedMessage, Web, blocks, split
 from mcpspy.importers.text import checked, elements
 from mcpspy.wire.sse import parse_event
 

@@ -8,9 +8,8 @@ serialized again, so they are the same JSON but not the same bytes. A response i
 import json
 from typing import Any, BinaryIO
 
-from mcpspy.importers.captures import Captures, iso
+from mcpspy.importers.captures import Captures, Steps, iso, play
 from mcpspy.importers.exchange import Headers, RecordedExchange, Web, split
-from mcpspy.importers.order import Steps, play
 from mcpspy.importers.text import checked, elements
 
 _ROLES = {"client": "stdin", "server": "stdout"}

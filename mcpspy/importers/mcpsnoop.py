@@ -9,8 +9,7 @@ no heads, so such a session is recorded as lines.
 import json
 from typing import Any, BinaryIO
 
-from mcpspy.importers.captures import Captures, iso
-from mcpspy.importers.order import DAMAGED, Torn, lose
+from mcpspy.importers.captures import DAMAGED, Captures, Torn, iso, lose
 from mcpspy.importers.text import lines, members, sound
 
 _ROLES = {"c2s": "stdin", "s2c": "stdout", "stderr": "stderr"}

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, AnyStr, BinaryIO
 
-from mcpspy.importers.order import VALUES, Span, TooManyValues, Torn
+from mcpspy.importers.captures import VALUES, Span, TooManyValues, Torn
 
 MARK = b"\xef\xbb\xbf"
 """A byte order mark, which may begin a text file."""

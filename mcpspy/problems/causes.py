@@ -13,8 +13,7 @@ from typing import NamedTuple
 from mcpspy.capture.records import End, Header
 from mcpspy.conversation.offers import HANDSHAKES
 from mcpspy.conversation.refusals import POST_AS_GET
-from mcpspy.problems.failure import OPEN, FailedRequest, StderrLine, arguments_text
-from mcpspy.problems.problem import Cause, Kind, Problem
+from mcpspy.problems.problem import OPEN, Cause, FailedRequest, Kind, Problem, StderrLine, arguments_text
 from mcpspy.problems.words import ADVICE, ANSWER, NO_INPUT, advice_for, capitalized, headline, loss_of, with_stdin
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.rules.follows import LOST_ANSWER, UNFIT

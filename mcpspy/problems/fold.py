@@ -16,17 +16,19 @@ from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.model import Exchange, Message, Session, StreamEnd
 from mcpspy.conversation.outcomes import Outcome, has_failed
 from mcpspy.problems.causes import OTHERS, AlikeFailures, Evidence, ProcessEnd, ended_by, may_explain, problem_of
-from mcpspy.problems.failure import (
+from mcpspy.problems.problem import (
+    KINDS,
     FailedRequest,
+    Kind,
+    Problem,
     StderrLine,
     failure_of,
     failure_over_http,
     telling,
 )
-from mcpspy.problems.problem import KINDS, Kind, Problem
 from mcpspy.problems.words import OF_METHOD, kind_of_failure, likeness, likeness_of
 from mcpspy.rules import RULES, Finding, LocatedFinding
-from mcpspy.rules.compat.limits import refusals
+from mcpspy.rules.compat import refusals
 from mcpspy.rules.judge import Fold, JudgedEvent
 from mcpspy.spec.client_limits import clients_named
 from mcpspy.text import printable

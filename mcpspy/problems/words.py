@@ -3,11 +3,10 @@
 import re
 
 from mcpspy.conversation.refusals import POST_AS_GET, denies_session
-from mcpspy.problems.failure import FailedRequest
-from mcpspy.problems.problem import Kind
+from mcpspy.problems.problem import FailedRequest, Kind
 from mcpspy.rules import RULES, Finding
-from mcpspy.spec.client_timeouts import time_outs_of
-from mcpspy.text import duration_text
+from mcpspy.spec.client_limits import time_outs_of
+from mcpspy.text import duration_text, series
 
 _LIKE = 80  # characters of an error that equal problems share
 _VARIES = re.compile(r"\d+|\"[^\"]*\"|'[^']*'|`[^`]*`")
@@ -86,7 +85,7 @@ def loss_of(finding: Finding, methods: list[str]) -> str:
     peer = "server" if finding.blame == "client" else "client"
     what = "notification" if methods[0].startswith("notifications/") else "answer"
     many = "s" if len(methods) > 1 else ""
-    return OF_METHOD[finding.rule].format(_listed(methods), peer=peer, what=what, many=many)
+    return OF_METHOD[finding.rule].format(series(methods), peer=peer, what=what, many=many)
 
 
 def capitalized(sentence: str) -> str:
@@ -170,11 +169,7 @@ def _status(failure: FailedRequest) -> str:
 
 
 def _subjects(failures: list[FailedRequest]) -> str:
-    return _listed(list(dict.fromkeys(failure.subject for failure in failures)))
-
-
-def _listed(every: list[str]) -> str:
-    return every[0] if len(every) == 1 else f"{', '.join(every[:-1])} and {every[-1]}"
+    return series(list(dict.fromkeys(failure.subject for failure in failures)))
 
 
 def _was(failures: list[FailedRequest]) -> str:

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mcpspy.capture.reader import Capture
-from mcpspy.contract.expect_file import SESSION_KEYS, TOOL_KEYS, expectations
-from mcpspy.contract.expectations import Expectations
+from mcpspy.contract.expectations import SESSION_KEYS, TOOL_KEYS, Expectations, expectations
 from mcpspy.contract.watch import ExpectationWatch
 from mcpspy.conversation.conversation import decided_events
 from mcpspy.errors import UsageError

@@ -1,12 +1,15 @@
-"""Where the tables of captures are kept between two queries: one folder for each state of each capture.
+"""The folders of queries: where the tables of captures are kept between two queries, and what one needs while it runs.
 
 The folder of a capture is named after its id and path. In it is a folder for each state in which the capture was read:
 the sizes and times of its files, whether it was live, and the version of mcpspy (another version may find other
 things). A folder is created under a temporary name and renamed when it is complete. So no lock is needed, and a
 complete folder never changes. A damaged folder, after a full disk or a crash, counts as missing. The two newest states
 of a capture are kept, because another process may still read the older one. Folders of deleted captures are deleted.
-
 The tables contain what the captures contain, so only the user can read the folders and files.
+
+A query needs a folder for what does not fit into memory, and for a result file. It has a file that is locked while the
+query runs, like a live capture. So the next query recognizes what a killed process has left, and deletes it: it can be
+gigabytes.
 """
 
 import os
@@ -19,8 +22,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from secrets import token_hex
+from tempfile import mkdtemp
 
 from mcpspy import __version__
+from mcpspy.capture.format import is_live, take
 from mcpspy.capture.location import make_directory
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError, UsageError
@@ -160,3 +165,40 @@ def _changed(path: str) -> float:
 
 def _digest(text: str) -> str:
     return blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
+
+
+_LOCK = "lock"
+_NEW = 60  # seconds in which a new folder may have no lock yet
+
+
+@contextmanager
+def scratch() -> Iterator[str]:
+    """Yield a folder that only the user can read, and delete it at the end. Raises UsageError."""
+    above = os.path.join(root(), "running")
+    try:
+        make_directory(above)
+        _forget_killed(above)
+        folder = mkdtemp(dir=above)
+    except OSError as error:
+        raise UsageError(f"cannot write {error.filename or above}: {error.strerror or error}") from error
+    try:
+        with open(os.path.join(folder, _LOCK), "xb") as lock:
+            take(lock.fileno())
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _forget_killed(above: str) -> None:
+    """Delete the folders of processes that ended without deleting them."""
+    for entry in os.scandir(above):
+        if entry.stat(follow_symlinks=False).st_mtime < time.time() - _NEW and not _in_use(entry.path):
+            shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _in_use(folder: str) -> bool:
+    try:
+        with open_foreign(os.path.join(folder, _LOCK)) as lock:
+            return is_live(lock.fileno(), without_locks=True)
+    except OSError:
+        return False

@@ -20,6 +20,7 @@ from mcpspy.errors import UsageError
 from mcpspy.query.build import literal
 from mcpspy.query.cache import CapturedTables
 from mcpspy.query.tables import TABLES
+from mcpspy.text import series
 
 _MEMORY = "1GB"
 _SPILLED = "10GB"  # the limit on disk for what does not fit into memory
@@ -91,7 +92,7 @@ class CaptureDatabase:
         with _Told():
             statements = self.database.extract_statements(query)
         if [it.type for it in statements] != [duckdb.StatementType.SELECT]:
-            kinds = " and ".join(it.type.name for it in statements) or "none"
+            kinds = series([it.type.name for it in statements]) or "none"
             raise UsageError(f"a query is one SELECT statement, and this is {kinds}")
         return f"(\n{statements[0].query.strip().rstrip(';')}\n)"
 

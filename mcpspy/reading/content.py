@@ -13,13 +13,12 @@ from collections.abc import Generator, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcpspy.json_text import only_value, scanner
-from mcpspy.json_values import Number, Path, member
+from mcpspy.json_values import Number, Path, member, only_value, scanner
 from mcpspy.reading.media import MediaFile, disagreement, media_of
 from mcpspy.text import plural
 
 if TYPE_CHECKING:
-    from mcpspy.json_text import Scanner
+    from mcpspy.json_values import Scanner
 
 READ = frozenset(
     ("tools/call", "tools/list", "prompts/get", "prompts/list", "resources/read", "sampling/createMessage",

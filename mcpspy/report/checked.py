@@ -14,9 +14,9 @@ from typing import Literal, NamedTuple
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Header
+from mcpspy.contract.changes import LockCheck
 from mcpspy.contract.expectations import Expectation, Expectations
 from mcpspy.contract.lock import Lock
-from mcpspy.contract.locked import LockCheck
 from mcpspy.contract.watch import ExpectationWatch, Met
 from mcpspy.conversation.facts import Operations
 from mcpspy.conversation.gate_acts import GateAct

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from mcpspy.conversation.brief import parts
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import HttpUnit, Message, ServerExit
 from mcpspy.conversation.outcomes import EXPECTED, Outcome
+from mcpspy.conversation.preview import parts
 from mcpspy.json_values import excerpt, resolve
 from mcpspy.report.words import ARROWS, KINDS, MARKS, PREVIEWS, coloured
 from mcpspy.rules import Finding, LocatedFinding, Severity

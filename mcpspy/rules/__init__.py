@@ -15,18 +15,13 @@ from mcpspy.rules import pairing, cancel, mrtr, security, progress, paging, sche
 from mcpspy.rules.http import answers
 from mcpspy.rules.lifecycle import stateless, ending
 from mcpspy.rules.http import sessions, streams, listening, refusals
-from mcpspy.rules import subscription
-from mcpspy.rules.tools import calls, listing
-from mcpspy.rules import content, skills, ui, cache, lock
-from mcpspy.rules.compat import names, results, schemas
-from mcpspy.rules import ops, expect
+from mcpspy.rules import subscription, tools, content, skills, ui, cache, lock, compat, ops, expect
 from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, LocatedFinding, Rule, Severity, current, worst
 
 __all__ = [
-    "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "LocatedFinding", "Rule", "Severity",
-    "answers", "cache", "calls", "cancel", "capabilities", "content", "cors", "credentials", "current", "ending",
-    "expect", "extension", "framing", "handshake", "headers", "legacy", "listening", "listing", "lock", "messages",
-    "mrtr", "names", "oauth", "ops", "paging", "pairing", "posting", "progress", "refusals", "results", "schema",
-    "schemas", "security", "sessions", "skills",
-    "stateless", "streams", "subscription", "ui", "values", "worst",
+    "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "LocatedFinding", "Rule", "Severity", "answers", "cache",
+    "cancel", "capabilities", "compat", "content", "cors", "credentials", "current", "ending", "expect", "extension",
+    "framing", "handshake", "headers", "legacy", "listening", "lock", "messages", "mrtr", "oauth", "ops", "paging",
+    "pairing", "posting", "progress", "refusals", "schema", "security", "sessions", "skills", "stateless", "streams",
+    "subscription", "tools", "ui", "values", "worst",
 ]  # fmt: skip

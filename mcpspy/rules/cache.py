@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.context import CLIENT_CAPABILITIES
 from mcpspy.conversation.model import Message, Session
-from mcpspy.conversation.rounds import round_key
+from mcpspy.conversation.pairing import round_key
 from mcpspy.json_values import member, text_of
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.spec.revisions import CACHING

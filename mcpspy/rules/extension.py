@@ -6,14 +6,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.context import capabilities
+from mcpspy.conversation.context import capabilities, undeclared_by, used_extension
 from mcpspy.conversation.model import ENDLESS, Message, Session
-from mcpspy.conversation.negotiation import undeclared_by, used_extension
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Severity, rule
-from mcpspy.spec.extensions import extension_methods
-from mcpspy.spec.extensions.extension import Extension, declared
+from mcpspy.spec.extensions import Extension, declared, extension_methods
 from mcpspy.spec.revisions import STATELESS
+from mcpspy.text import series
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _MISSING_CAPABILITY = -32021
@@ -109,7 +108,7 @@ def required_error(message: Message, session: Session) -> Iterator[Fault]:
     names = frozenset(extensions) if isinstance(extensions, dict) else frozenset()
     if code == _MISSING_CAPABILITY:
         if names and len(required) == 1 and names <= declared(capabilities("client", message, session)):
-            yield Fault(f"{' and '.join(sorted(names)[:3])} is reported as missing, but the client declared it",
+            yield Fault(f"{series(sorted(names)[:3])} is reported as missing, but the client declared it",
                         "/error/data/requiredCapabilities/extensions")  # fmt: skip
         elif needed and needed.id not in names:
             yield Fault(f"data.requiredCapabilities.extensions does not name {needed.id}", "/error/data")

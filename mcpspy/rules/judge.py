@@ -6,7 +6,7 @@ each event and then the end. `JudgedEvents` is the same loop in steps, for what 
 The rules that look at a message (or at a remark: an HTTP event without a message) depend on its kind, method and
 revision, and on the aspects in which it is plain (`mcpspy.rules.plain`). Each such combination has its own short list
 of rules. A check that needs the next second of the capture yields a `Later`, and goes on then. All that is known is
-kept only for the sessions that were used last (`mcpspy.conversation.recent`).
+kept only for the sessions that were used last (`mcpspy.conversation.bounds`).
 
 A finding often names an earlier frame than the current one. It comes after the event that caused it.
 

@@ -1,6 +1,6 @@
 """Rules about a lock file: what a server offers, compared with what was locked (`check --lock`).
 
-Only `mcpspy.contract.locked` knows the lock, so it makes these findings, and the judge does not run these rules. This
+Only `mcpspy.contract.changes` knows the lock, so it makes these findings, and the judge does not run these rules. This
 module has their texts. In the examples, the lines above `-- locked` are in the lock.
 """
 

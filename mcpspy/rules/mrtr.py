@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from mcpspy.conversation.bounds import REMEMBERED, keep
 from mcpspy.conversation.context import ASKED, capabilities
 from mcpspy.conversation.model import Message, Session
-from mcpspy.conversation.rounds import continued, mark, rounds_before
+from mcpspy.conversation.pairing import continued, mark, rounds_before
 from mcpspy.conversation.times import PERSONAL
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.lifecycle.capabilities import undeclared

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from mcpspy.conversation.bounds import FACTS, keep
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.offers import LISTED
-from mcpspy.conversation.rounds import mark
+from mcpspy.conversation.pairing import mark
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.spec.revisions import HANDSHAKE

@@ -8,22 +8,19 @@ additional or deprecated members and with valid formats. None of these rules can
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple
 
-from mcpspy.conversation.context import becomes_round, dialect, missing_meta
+from mcpspy.conversation.context import becomes_round, dialect, missing_meta, used_extension
 from mcpspy.conversation.model import Message, Session
-from mcpspy.conversation.negotiation import used_extension
 from mcpspy.json_values import excerpt
 from mcpspy.rules.rule import Fault, Severity, rule
-from mcpspy.spec.dialect import Dialect
-from mcpspy.spec.exact import fits_exactly
-from mcpspy.spec.extensions import EXTENSIONS, extension_methods, extension_with
+from mcpspy.spec.extensions import EXTENSIONS, Dialect, extension_methods, extension_with
 from mcpspy.spec.members import bad_formats, elsewhere, outdated
 from mcpspy.spec.methods import error_definition, methods, result_definition, revisions_with_method
 from mcpspy.spec.revisions import Revision, since
-from mcpspy.spec.schema import PLACES, Explanation, explain, verdict
+from mcpspy.spec.schema import PLACES, Explanation, explain, fits_exactly, verdict
+from mcpspy.text import suggestion
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _SCHEMA = "schema"
@@ -248,9 +245,8 @@ def unknown_method(message: Message, session: Session) -> Iterator[Fault]:
     if extension_with(body.method) or dialect(message, session).has_method(body.method):
         return  # `extension/not-negotiated` reports whether it was negotiated
     known = [name for revision in Revision for name in (*methods(revision), *extension_methods(revision))]
-    near = get_close_matches(body.method[:100], dict.fromkeys(known), n=2)
-    hint = f"; the nearest: {', '.join(near)}" if near else ""
-    yield Fault(f"no revision has the method {excerpt(body.method)}{hint}", "/method")
+    hint = suggestion(body.method, known, "", most=2)
+    yield Fault(f"no revision has the method {excerpt(body.method)}{hint and f'; {hint}'}", "/method")
 
 
 @rule(

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Severity, rule
-from mcpspy.spec.extensions.skills import SKILLS
+from mcpspy.spec.extensions import SKILLS
 from mcpspy.text import plural
 from mcpspy.wire.jsonrpc import Request, Result
 

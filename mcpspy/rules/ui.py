@@ -14,7 +14,7 @@ from mcpspy.conversation.model import Exchange, Message, Session
 from mcpspy.conversation.outcomes import still_failed
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
-from mcpspy.spec.extensions.ui import MIME_TYPE, UI
+from mcpspy.spec.extensions import MIME_TYPE, UI
 from mcpspy.wire.jsonrpc import Error, Result
 
 _PAGE = "https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx"

@@ -1,16 +1,21 @@
-"""What clients and model APIs refuse in a list of tools, as data. MCP allows all of it.
+"""What clients and model APIs refuse in a list of tools, and how long clients wait, as data. MCP allows all of it.
 
-The theory. A client passes the tools of its servers on to the API of a model, which has limits of its own. Many
-validate the whole list at once, so one tool that breaks a limit makes all tools unavailable. Each row is one limit of
-one client, with a public source that shows it. A limit without such a source is left out. So is a limit that a client
-works around by itself (Codex and Cline rename tools, VS Code removes `oneOf` at the top level).
+A client passes the tools of its servers on to the API of a model, which has limits of its own. Many validate the whole
+list at once, so one tool that breaks a limit makes all tools unavailable. Each row is one limit of one client, with a
+public source that shows it. A limit without such a source is left out. So is a limit that a client works around by
+itself (Codex and Cline rename tools, VS Code removes `oneOf` at the top level). The rules of the group `compat` use
+these rows, and `docs/compat.md` is generated from them.
 
-The rules of the group `compat` use these rows, and `docs/compat.md` is generated from them.
+After its time-out, for the start of a server or for one call of a tool, a client gives up, and the user sees no tools,
+or a failed call. Times are seconds.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
+
+from mcpspy.text import series
 
 SEEN = "2026-11-29"
 """The date by which all sources were read."""
@@ -105,8 +110,7 @@ class Limit:
     @property
     def expected(self) -> str:
         """What the client expects."""
-        words = ", ".join(self.keywords[:-1]) + " or " * (len(self.keywords) > 1) + "".join(self.keywords[-1:])
-        return EXPECTED[self.rule].format(pattern=self.pattern, most=self.most, keywords=words)
+        return EXPECTED[self.rule].format(pattern=self.pattern, most=self.most, keywords=series(self.keywords, "or"))
 
 
 _WORD_64, _WORD_128 = "^[a-zA-Z0-9_-]{1,64}$", "^[a-zA-Z0-9_-]{1,128}$"
@@ -228,3 +232,86 @@ LIMITS = (
 def limits(rule: str, clients: Iterable[str]) -> list[Limit]:
     """Return the limits of these clients that a rule uses."""
     return [limit for limit in LIMITS if limit.rule == rule and limit.client in clients]
+
+
+_RUN = "2026-11-22"  # when the clients were run with a slow server
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOuts:
+    """The time-outs of one client."""
+
+    client: str
+    """Its id in `clients.table`."""
+    names: tuple[str, ...]
+    """Its name in `clientInfo`, or the beginning of it: some clients append the name of the server."""
+    begin: float | None
+    """From the start of a stdio server to its response to `initialize`."""
+    call: float | None
+    """For the response to a `tools/call`; None means no time-out, or more than the 140 s that were tested."""
+    source: str
+    """The source; if the time-out was only measured, the client's documentation."""
+    dated: str
+    version: str
+    begin_key: str = ""
+    """The key of an entry that sets `begin`."""
+    call_key: str = ""
+    """The key of an entry that sets `call`."""
+    unit: float = 0.001
+    """Seconds in one unit of these keys."""
+    setting: str = ""
+    """How the user gives a server more time to start."""
+
+    def begin_of(self, member: Callable[[str], Any]) -> float | None:
+        """Return the time-out for the start in an entry; `member` returns the value of each of its keys."""
+        own = member(self.begin_key) if self.begin_key else None
+        return own * self.unit if isinstance(own, int | float) and not isinstance(own, bool) and own > 0 else self.begin
+
+
+TIME_OUTS = (
+    TimeOuts(
+        "claude-code", ("claude-code",), 30, None, "https://code.claude.com/docs/en/mcp", _RUN, "2.1.330",
+        call_key="timeout", setting="start it with MCP_TIMEOUT=60000 (milliseconds)",
+    ),
+    # Two tries of 3 s: lines, then Content-Length framing (sdk/packages/core/src/extensions/mcp/client.ts).
+    TimeOuts(
+        "cline", ("@cline/core", "Cline"), 3, 60, f"{_GITHUB}/cline/cline/blob/main/sdk/packages/shared/src/mcp.ts",
+        _RUN, "3.0.65", "timeout", "timeout", 1, 'write "timeout": 60 (seconds) into its entry',
+    ),
+    TimeOuts(
+        "codex", ("codex-mcp-client",), 10, None, f"{_GITHUB}/openai/codex/issues/11851", "2026-02-14", "0.101.0",
+        "startup_timeout_sec", "tool_timeout_sec", 1, "write startup_timeout_sec = 60 into its table",
+    ),
+    # The command line; the IDE extensions wait 20 s (core/context/mcp/MCPConnection.ts, 2026-06-18).
+    TimeOuts("continue", ("continue-cli-client",), 60, 60, "https://docs.continue.dev/guides/cli", _RUN, "1.5.47 (cn)"),
+    TimeOuts(
+        "copilot", ("copilot-cli",), 60, None,
+        "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers", _RUN, "1.0.102",
+    ),
+    TimeOuts(
+        "gemini-cli", ("gemini-cli-mcp-client",), 600, 600,
+        f"{_GITHUB}/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
+        _RUN, "0.61.0", "timeout", "timeout", setting='write "timeout": 600000 (milliseconds) into its entry',
+    ),
+    TimeOuts(
+        "mcporter", ("mcporter",), 30, 60, f"{_GITHUB}/steipete/mcporter/blob/main/docs/config.md", _RUN, "0.12.3",
+        setting="set MCPORTER_LIST_TIMEOUT=60000 (milliseconds)",
+    ),
+    TimeOuts(
+        "opencode", ("opencode",), 30, 60, "https://opencode.ai/docs/mcp-servers/", _RUN, "1.18.34",
+        "timeout", "timeout", setting='write "timeout": 60000 (milliseconds) into its entry',
+    ),
+    TimeOuts(
+        "qwen", ("qwen-cli-mcp-client",), 30, 600,
+        "https://qwenlm.github.io/qwen-code-docs/en/users/features/mcp/", _RUN, "0.24.4",
+        "discoveryTimeoutMs", "timeout", setting='write "discoveryTimeoutMs": 60000 into its entry',
+    ),
+)  # fmt: skip
+"""The rows, by client."""
+
+BY_CLIENT = {row.client: row for row in TIME_OUTS}
+
+
+def time_outs_of(name: str) -> TimeOuts | None:
+    """Return the row of the client with this name in `clientInfo`; None if there is none."""
+    return next((row for row in TIME_OUTS if name.startswith(row.names)), None)

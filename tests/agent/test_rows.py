@@ -32,7 +32,7 @@ def test_a_filter_selects_and_a_wrong_one_says_where(folder):
     assert [it["at"] for it in rows] == [f"{name}#10", f"{name}#12"]
     newest = read_timeline(folder.captures, filter="kind:request", newest_first=True, limit=1)["rows"]
     assert [it["at"] for it in newest] == [f"{name}#15"]
-    with pytest.raises(UsageError, match=r"not understood: .*column 1.*did you mean status"):
+    with pytest.raises(UsageError, match=r"not understood: .*column 1.*did you mean 'status'"):
         read_timeline(folder.captures, filter="stats:error")
 
 

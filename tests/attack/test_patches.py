@@ -13,7 +13,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.contract import lock
-from mcpspy.contract.offered import offers
+from mcpspy.contract.lock import offers
 from mcpspy.errors import McpspyError
 from mcpspy.gate_files.file import compile_file
 from mcpspy.importers.forms import bring

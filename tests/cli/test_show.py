@@ -184,7 +184,7 @@ def test_a_mistake_in_a_filter_is_pointed_at(tmp_path, show, options):
     assert err.splitlines() == [
         "  kind:error metod:x",
         "             ^",
-        "mcpspy: unknown key 'metod' at column 12; did you mean method?",
+        "mcpspy: unknown key 'metod' at column 12; did you mean 'method'?",
     ]
 
 

@@ -97,7 +97,7 @@ ENDED = "the server ended before it answered initialize; it exited with status 4
         (["--", "/etc/passwd"], "cannot start '/etc/passwd': Permission denied"),
         ([*SMALL, "exits"], ENDED),
         (["--timeout", "0.1", *SMALL, "hangs"], "no answer to initialize within 0.1 s"),
-        (["--call", "wirte", *SMALL], "--call: there is no tool 'wirte'; did you mean write?"),
+        (["--call", "wirte", *SMALL], "--call: there is no tool 'wirte'; did you mean 'write'?"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_one_line(verify, arguments, sentence):

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found
+from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.table import BY_ID
 
 FIXTURES = sorted(path.name for path in (Path(__file__).parent / "fixtures").iterdir())

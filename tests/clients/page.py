@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from mcpspy.clients.table import BY_ID
-from mcpspy.spec.client_timeouts import BY_CLIENT
+from mcpspy.spec.client_limits import BY_CLIENT
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "recipes" / "clients.md"
 FOLDERS = {"{home}": "~", "{xdg}": "~/.config", "{project}/": ""}

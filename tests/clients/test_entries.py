@@ -2,11 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from mcpspy.clients.agent import is_agent
 from mcpspy.clients.entries import MOST_SERVERS, Entry, Refusal, entries, kind, launch, remote, unknown, wrapped
 from mcpspy.clients.formats import read
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found
+from mcpspy.clients.launcher import is_agent
+from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.table import BY_ID, Place
 from mcpspy.clients.tree import Node
 from mcpspy.errors import ConfigError, Unwrappable

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpspy.clients import jsonc
-from mcpspy.clients.jsonc import COMMA, COMMENT, MARK, improper, read
+from mcpspy.clients import formats
+from mcpspy.clients.formats import COMMA, COMMENT, MARK, improper, read_jsonc
 from mcpspy.clients.tree import DEEPEST, Syntax, plain, where
 from tests.clients.configurations import Jsonc, generated
 from tests.each import each
@@ -22,31 +22,32 @@ JSON = st.recursive(
 @given(JSON, st.sampled_from([None, 2, "\t"]), st.booleans())
 def test_json_is_read_as_python_reads_it(value, indent, ascii_only):
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
-    assert plain(read(text)) == value
+    assert plain(read_jsonc(text)) == value
 
 
 @settings(deadline=None)
 @given(generated(Jsonc))
 def test_comments_trailing_commas_and_odd_blanks_change_nothing(made):
     servers, text = made
-    assert plain(read(text))["mcpServers"] == servers
+    assert plain(read_jsonc(text))["mcpServers"] == servers
 
 
 @settings(deadline=None)
 @given(JSON)
 def test_the_text_at_the_place_of_a_value_is_that_value(value):
     text = json.dumps({"a": [value], "b": value})
-    for member in read(text).value.values():
+    for member in read_jsonc(text).value.values():
         assert json.loads(text[member.start : member.end]) in ("a", "b")
         assert json.loads(text[member.node.start : member.node.end]) == plain(member.node)
 
 
 def test_of_two_equal_keys_the_last_counts():
-    assert plain(read('{"a": 1, "b": 2, "a": 3}')) == {"a": 3, "b": 2}
+    assert plain(read_jsonc('{"a": 1, "b": 2, "a": 3}')) == {"a": 3, "b": 2}
 
 
 def test_a_comment_may_hold_what_looks_like_text():
-    assert plain(read('{"u": "http://x/*y*/", /* "v": 1, // */ "w": 2 // "}\n}')) == {"u": "http://x/*y*/", "w": 2}
+    text = '{"u": "http://x/*y*/", /* "v": 1, // */ "w": 2 // "}\n}'
+    assert plain(read_jsonc(text)) == {"u": "http://x/*y*/", "w": 2}
 
 
 @each(
@@ -73,7 +74,7 @@ def test_a_comment_may_hold_what_looks_like_text():
 )
 def test_what_is_wrong_is_said_with_its_place(text, place, reason):
     with pytest.raises(Syntax) as error:
-        read(text)
+        read_jsonc(text)
     assert where(text, error.value.offset) == place
     assert str(error.value).startswith(reason)
 
@@ -92,7 +93,7 @@ def test_what_is_wrong_is_said_with_its_place(text, place, reason):
 )
 def test_what_a_parser_refuses_is_told_with_its_place(text, refused, reason):
     """CF-11."""
-    read(text)
+    read_jsonc(text)
     assert improper(text, refused) == reason
 
 
@@ -109,7 +110,7 @@ def test_reading_takes_memory_in_proportion_to_the_text(text):
     text = text if text.startswith('"') else text + "1" + text
     tracemalloc.start()
     try:
-        read(text)
+        read_jsonc(text)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -119,8 +120,8 @@ def test_reading_takes_memory_in_proportion_to_the_text(text):
 @pytest.mark.parametrize("value", ['{"a": 1', "[1"])
 def test_the_number_of_values_is_limited(monkeypatch, value):
     """A-21."""
-    monkeypatch.setattr(jsonc, "MOST_VALUES", 100)
+    monkeypatch.setattr(formats, "MOST_VALUES", 100)
     closing = "}" if value[0] == "{" else "]"
-    read(value + f", {value[1:]}" * 98 + closing)
+    read_jsonc(value + f", {value[1:]}" * 98 + closing)
     with pytest.raises(Syntax, match="more than 100 values"):
-        read(value + f", {value[1:]}" * 100 + closing)
+        read_jsonc(value + f", {value[1:]}" * 100 + closing)

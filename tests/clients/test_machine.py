@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from mcpspy.clients.machine import Machine, repository
+from mcpspy.clients.places import Machine, repository
 from tests import limits
 from tests.each import each
 

@@ -1,8 +1,7 @@
 import json
 
-from mcpspy.clients.move import move
 from mcpspy.clients.places import Found
-from mcpspy.clients.plan import uninstall
+from mcpspy.clients.plan import move, uninstall
 from mcpspy.clients.routes import Route, moved
 from mcpspy.clients.table import BY_ID
 from tests.clients.configurations import machine

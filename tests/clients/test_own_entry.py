@@ -3,9 +3,8 @@
 import pytest
 
 from mcpspy.clients.formats import read
-from mcpspy.clients.own_entry import add, remove
 from mcpspy.clients.places import Found
-from mcpspy.clients.plan import install
+from mcpspy.clients.plan import add_agent, install, remove_agent
 from mcpspy.clients.table import BY_ID
 from mcpspy.clients.tree import plain
 from mcpspy.errors import Unwrappable
@@ -22,14 +21,14 @@ def servers(text, found):
 @each("name", FIXTURES)
 def test_it_comes_and_goes(name, tmp_path):
     found, here, text = place(name), machine(tmp_path), fixture(name).decode()
-    made = add(text, found, here, WORDS).text
+    made = add_agent(text, found, here, WORDS).text
     there = servers(made, found)
     entry = there["mcpspy"] if isinstance(there, dict) else next(it for it in there if it.get("name") == "mcpspy")
     command = entry["command"]
     assert (command if isinstance(command, list) else [command, *entry["args"]]) == WORDS
     assert ("\r\n" in made) == ("\r\n" in text)
-    assert remove(made, found, here).text == text
-    assert add(made, found, here, WORDS).text == made
+    assert remove_agent(made, found, here).text == text
+    assert add_agent(made, found, here, WORDS).text == made
     assert install(made, found, here, ["mcpspy"], ["mcpspy"], {}).text == made
 
 
@@ -44,9 +43,9 @@ EMPTY = {
 @each("client, text", [(client, text) for client, texts in EMPTY.items() for text in texts])
 def test_it_goes_where_no_server_is(client, text, tmp_path):
     found, here = Found(BY_ID[client], BY_ID[client].places[0], "file"), machine(tmp_path)
-    made = add(text, found, here, WORDS).text
+    made = add_agent(text, found, here, WORDS).text
     assert "mcpspy" in servers(made, found)
-    removed = remove(made, found, here).text
+    removed = remove_agent(made, found, here).text
     assert not (plain(read(removed, found.place.form)) or {}).get(found.place.root[0])
 
 
@@ -61,7 +60,7 @@ def test_an_entry_between_others_is_removed_with_one_comma(tmp_path):
         ),
         (f'{{"mcpServers": {{{own},}}}}', '{"mcpServers": {}}'),
     ):
-        assert remove(text, found, here).text == left
+        assert remove_agent(text, found, here).text == left
 
 
 @each(
@@ -80,10 +79,10 @@ def test_an_entry_between_others_is_removed_with_one_comma(tmp_path):
 def test_what_cannot_be_edited_is_said(client, text, sentence, tmp_path):
     found = Found(BY_ID[client], BY_ID[client].places[0], "file")
     with pytest.raises(Unwrappable, match=sentence):
-        add(text, found, machine(tmp_path), WORDS)
+        add_agent(text, found, machine(tmp_path), WORDS)
 
 
 def test_another_server_of_that_name_is_not_removed(tmp_path):
     found = Found(BY_ID["cursor"], BY_ID["cursor"].places[0], "file")
     text = '{"mcpServers": {"mcpspy": {"command": "npx", "args": ["other"]}}}'
-    assert remove(text, found, machine(tmp_path)).text == text
+    assert remove_agent(text, found, machine(tmp_path)).text == text

@@ -2,8 +2,7 @@ import os
 
 import pytest
 
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found, candidates, find, present, sharing
+from mcpspy.clients.places import Found, Machine, candidates, find, present, sharing
 from mcpspy.clients.table import BY_ID
 from tests.clients.configurations import machine
 from tests.each import each

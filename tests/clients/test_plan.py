@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from mcpspy.clients import plan
 from mcpspy.clients.entries import Entry, entries, launch, wrapped
 from mcpspy.clients.formats import read
-from mcpspy.clients.machine import Machine
-from mcpspy.clients.places import Found
+from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.plan import CANNOT, LEAVE, REFUSE, ROUTE, UNDO, WRAP
 from mcpspy.clients.routes import Route
 from mcpspy.clients.table import BY_ID

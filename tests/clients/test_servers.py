@@ -7,9 +7,8 @@ import pytest
 
 from mcpspy.clients.places import Found
 from mcpspy.clients.routes import Route
-from mcpspy.clients.servers import servers
+from mcpspy.clients.servers import servers, untrusted
 from mcpspy.clients.table import BY_ID, PROJECT, USER
-from mcpspy.clients.trust import untrusted
 from mcpspy.errors import ConfigError
 from tests.clients.configurations import machine
 

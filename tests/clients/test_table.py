@@ -7,7 +7,7 @@ import pytest
 from mcpspy.clients.formats import JSON, TOML, YAML
 from mcpspy.clients.table import BY_ID, CLIENTS, SCOPES, client
 from mcpspy.errors import UsageError
-from mcpspy.spec.client_timeouts import BY_CLIENT, TIME_OUTS, time_outs_of
+from mcpspy.spec.client_limits import BY_CLIENT, TIME_OUTS, time_outs_of
 from tests.clients import page
 from tests.clients.configurations import FIXTURES, place
 from tests.each import each

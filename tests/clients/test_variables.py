@@ -2,8 +2,8 @@
 
 import json
 
+from mcpspy.clients.servers import expanded, has_variable, unresolved
 from mcpspy.clients.table import BY_ID
-from mcpspy.clients.variables import expanded, has_variable, unknown
 from mcpspy.clients.withheld import withheld
 from tests.clients.configurations import machine
 from tests.each import each
@@ -37,7 +37,7 @@ def test_variables_that_the_client_knows_are_replaced(tmp_path, client, text, va
 def test_opencode_has_variables_in_braces(tmp_path):
     here = machine(tmp_path, environ={"B": "b"})
     assert expanded("{env:B} ${B} {B}", BY_ID["opencode"], here) == "b ${B} {B}"
-    assert unknown("{env:B} {env:C} {file:x}", BY_ID["opencode"], here) == ["env:C", "file:x"]
+    assert unresolved("{env:B} {env:C} {file:x}", BY_ID["opencode"], here) == ["env:C", "file:x"]
 
 
 @each("client", ["cursor", "gemini-cli", "opencode"])

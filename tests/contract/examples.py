@@ -3,7 +3,7 @@
 import tomllib
 
 from mcpspy.capture.records import Header
-from mcpspy.contract.expect_file import expectations
+from mcpspy.contract.expectations import expectations
 from mcpspy.contract.watch import ExpectationWatch
 from mcpspy.conversation.conversation import decided_events
 from tests.rules.examples import records

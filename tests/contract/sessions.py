@@ -2,9 +2,8 @@
 
 import json
 
-from mcpspy.contract.lock import locked
-from mcpspy.contract.locked import LockCheck
-from mcpspy.contract.offered import Offered
+from mcpspy.contract.changes import LockCheck
+from mcpspy.contract.lock import Offered, locked
 from tests.rules.examples import messages
 
 CITY = {"type": "object", "properties": {"city": {"type": "string", "description": "A city"}}}

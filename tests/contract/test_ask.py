@@ -7,7 +7,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.contract.ask import ROOM, record_offer
-from mcpspy.contract.offered import offers
+from mcpspy.contract.lock import offers
 from mcpspy.errors import CaptureError
 from mcpspy.replay import link
 from mcpspy.replay.http_link import WebLink

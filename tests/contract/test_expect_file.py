@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.contract.expect_file import LARGEST, expectations, read
+from mcpspy.contract.expectations import LARGEST, expectations, read
 from mcpspy.errors import UsageError
 from tests.each import each
 

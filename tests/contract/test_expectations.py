@@ -1,6 +1,6 @@
 """Expectations about sessions and about tool calls."""
 
-from mcpspy.contract import sessions
+from mcpspy.contract import watch
 from mcpspy.contract.expectations import (
     Expectations,
     NoErrors,
@@ -94,7 +94,7 @@ def test_a_request_that_failed_is_found_unless_that_was_normal(text, wanted):
 
 
 def test_of_failures_that_may_turn_out_normal_only_the_latest_are_kept(monkeypatch):
-    monkeypatch.setattr(sessions, "KEPT", 2)
+    monkeypatch.setattr(watch, "KEPT", 2)
     refused = "= 2025-06-18 http\n" + "".join(f'>> {n} resources/read {{"uri":"{n}"}}\n<< 500\n' for n in range(2, 6))
     assert len(failures(refused, session("no_errors", "true"), live=True)) == 2
     assert len(failures(refused, session("no_errors", "true"))) == 4

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.contract import locked
+from mcpspy.contract import changes
 from tests.contract.sessions import GET, SEND, found, hello, listed, lock
 from tests.each import each
 
@@ -70,7 +70,7 @@ def test_a_server_that_no_longer_knows_a_listing_has_removed_all_of_it():
 
 
 def test_sessions_beyond_the_limit_are_told_once(monkeypatch):
-    monkeypatch.setattr(locked, "MOST", 0)
+    monkeypatch.setattr(changes, "MOST", 0)
     assert found(LOCK, hello() + listed(GET))[0] == ["error lock/not-listed /result"]
 
 

@@ -1,7 +1,7 @@
 """When a listing is complete, and when a server is known not to offer something."""
 
 from mcpspy.capture.reader import Capture
-from mcpspy.contract.offered import TOLD, offers
+from mcpspy.contract.lock import TOLD, offers
 from tests.contract.sessions import GET, SEND, found, hello, listed, lock, offered
 from tests.transcript import capture
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from mcpspy.contract.watch import is_about
-from mcpspy.contract.watcher import Failure, SeenCall, Watcher
+from mcpspy.contract.watch import Failure, SeenCall, Watcher, is_about
 from mcpspy.rules import RULES
 from tests.contract.examples import EXPECTED, failures, watched
 from tests.each import each

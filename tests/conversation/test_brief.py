@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from mcpspy.conversation.brief import brief_json, clipped, folded, members, parts, words
+from mcpspy.conversation.preview import brief_json, clipped, folded, members, parts, words
 from mcpspy.json_values import Number
 
 

@@ -4,7 +4,7 @@ from mcpspy.conversation.bounds import FACTS, keep
 from mcpspy.conversation.context import asked, asks, becomes_round, dialect, missing_meta, posted
 from mcpspy.conversation.conversation import events_of
 from mcpspy.conversation.model import HttpUnit, Message, Session
-from mcpspy.spec.dialect import Dialect
+from mcpspy.spec.extensions import Dialect
 from mcpspy.spec.revisions import R2025_06_18, R2026_07_28
 from tests.rules.examples import messages
 from tests.rules.web import records

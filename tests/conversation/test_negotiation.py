@@ -2,9 +2,9 @@
 
 import pytest
 
+from mcpspy.conversation.context import Declarations, declares, undeclared_by, used_extension
 from mcpspy.conversation.model import Session
-from mcpspy.conversation.negotiation import Declarations, declares, undeclared_by, used_extension
-from mcpspy.spec.extensions.tasks import TASKS
+from mcpspy.spec.extensions import TASKS
 from tests.rules.examples import messages
 
 DECLARES = {"extensions": {TASKS.id: {}}}

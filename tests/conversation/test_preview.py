@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.conversation.brief import LONGEST
-from mcpspy.conversation.preview import introduction, preview, preview_of_large
+from mcpspy.conversation.preview import LONGEST, introduction, preview, preview_of_large
 from mcpspy.timeline import Row, final_rows
 from tests.cases import pairs
 from tests.each import each

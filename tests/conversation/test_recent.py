@@ -3,7 +3,7 @@
 import pytest
 
 from mcpspy.conversation import bounds
-from mcpspy.conversation.recent import Recent
+from mcpspy.conversation.bounds import Recent
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Which `input_required` answer a request continues (H-13)."""
 
 from mcpspy.conversation import bounds
-from mcpspy.conversation.rounds import mark, round_key
+from mcpspy.conversation.pairing import mark, round_key
 from tests.rules.examples import messages
 
 ASKS = '{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}},"requestState":"STATE"}'

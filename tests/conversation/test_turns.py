@@ -1,7 +1,7 @@
 """The pauses of a run, and the spells between them."""
 
+from mcpspy.conversation.counts import PAUSE, add_message, turns
 from mcpspy.conversation.model import Message
-from mcpspy.conversation.turns import PAUSE, add_message, turns
 from tests.transcript import events
 
 SECOND = 1_000_000_000

@@ -12,8 +12,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, Frame, Header, Omitted, Open
 from mcpspy.errors import UsageError
 from mcpspy.exporters import export
-from mcpspy.exporters.har_body import ArchivedBody
-from mcpspy.exporters.har_entry import ArchivedExchange
+from mcpspy.exporters.har import ArchivedBody, ArchivedExchange
 from mcpspy.exporters.source import ExportSource
 from mcpspy.recording.copy import record_line
 from mcpspy.timeline import final_rows

@@ -3,8 +3,8 @@
 import pytest
 
 from mcpspy.capture.scan import TEXT_FRAME
-from mcpspy.filters.lines import LineBlock
-from mcpspy.filters.texts import trace
+from mcpspy.filters.blocks import LineBlock
+from mcpspy.filters.terms import trace
 from tests.each import each
 
 FRAME = '{"kind":"frame","ch":1,"t":5,"raw":"%s"}'

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.filters.texts import contains, folded, glob, smart, trace, unescaped
+from mcpspy.filters.terms import contains, folded, glob, smart, trace, unescaped
 from mcpspy.filters.tree import Value
 
 EVERY_LETTER = [chr(code) for code in range(sys.maxunicode + 1)]

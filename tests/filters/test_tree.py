@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mcpspy.capture.index import Index
 from mcpspy.capture.reader import Capture
 from mcpspy.filters import KEYS, parse
-from mcpspy.filters.texts import row_text, unescaped
+from mcpspy.filters.terms import row_text, unescaped
 from mcpspy.timeline import Row, final_rows
 from tests.each import each
 from tests.timelines import CAPTURES, GOLDEN

@@ -147,7 +147,7 @@ MISTAKES = [
     ("drop = true\nname = 'a'\n[[gate]]\ndrop = true\nname = 'a'", '6:8: two gates have the name "a"; rename one'),
     ("drop = true\nname = '2'\n[[gate]]\ndrop = true", '4:1: two gates have the name "2"; rename one'),
     ("when = 5\ndrop = true", "2:8: when is 5; write a filter in quotes, such as 'method:tools/call'"),
-    ("when = 'metod:tools/call'\ndrop = true", "2:9: when: unknown key 'metod'; did you mean method?"),
+    ("when = 'metod:tools/call'\ndrop = true", "2:9: when: unknown key 'metod'; did you mean 'method'?"),
     ("when = 'from:client status:error'\ndrop = true", "2:21: when: status:error needs more than one frame to answer; "
      + CAN),
     ('when = "\\tfrom:client \\" x"\ndrop = true', "2:23: when: a quote is not closed"),

@@ -44,7 +44,7 @@ def test_a_filter_becomes_an_object(text, when):
 
 CAN = "needs more than one frame to answer; a gate can ask for method, name, id, from, kind, size and text"
 MISTAKES = [
-    ("metod:tools/call", 1, "unknown key 'metod'; did you mean method?"),
+    ("metod:tools/call", 1, "unknown key 'metod'; did you mean 'method'?"),
     ("from:client (a", 13, "a bracket is not closed"),
     ("from:client status:error", 13, f"status:error {CAN}"),
     ("from:client -(a or latency:>1s)", 20, f"latency:>1s {CAN}"),
@@ -56,7 +56,7 @@ MISTAKES = [
     ("kind:stderr", 1, "kind:stderr never passes a gate; kind is request, notification, result or error"),
     ("kind:request,gap", 1, "kind:gap never passes a gate; kind is request, notification, result or error"),
     ("a from:mcpspy", 3, "from:mcpspy never passes a gate; from is client or server"),
-    ("kind:reqest", 6, "'reqest' is not a valid kind; did you mean request?"),
+    ("kind:reqest", 6, "'reqest' is not a valid kind; did you mean 'request'?"),
     ("id:007", 1, '007 is not a number in JSON; for an id that is a text write id:"007"'),
     ("size:5..1", 1, "no frame has size:5..1; the smaller number comes first, as in 1kb..2kb"),
     ("size:<0", 1, "no frame has size:<0; the smaller number comes first, as in 1kb..2kb"),

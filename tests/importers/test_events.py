@@ -4,7 +4,7 @@ from itertools import islice, repeat
 
 import pytest
 
-from mcpspy.importers.events import RequestTimes, blocks, decoded, placed
+from mcpspy.importers.exchange import RequestTimes, blocks, decoded, placed
 
 WHERE = "https://mcp.example.com"
 

@@ -5,9 +5,8 @@ import random
 
 import pytest
 
-from mcpspy.importers.flow_file import NEWEST, OLDEST
-from mcpspy.importers.order import Torn
-from mcpspy.importers.tnetstring import loads, spans
+from mcpspy.importers.captures import Torn
+from mcpspy.importers.flow_file import NEWEST, OLDEST, loads, spans
 from tests.each import each
 from tests.importers.files import AT, PING, PONG, brought, dumps, fixture, flow, imported, told
 

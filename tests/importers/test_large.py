@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from mcpspy.importers import order
+from mcpspy.importers import captures
 from tests import limits
 from tests.importers.files import AT, PING, brought, dumps, entry, flow, har
 from tests.importers.test_inspector import fetch, message
@@ -29,10 +29,10 @@ TOO_MANY = b"[" + b"{}," * FEW + b"{}]"
 IMPORT = """
 import os, sys, time
 from mcpspy.errors import CaptureError
-from mcpspy.importers import forms, order, text, tnetstring
+from mcpspy.importers import forms, captures, flow_file, text
 scale = int(sys.argv[1])
-order.VALUES = text.VALUES = tnetstring.VALUES = order.VALUES // scale
-order.LOST //= scale
+captures.VALUES = text.VALUES = flow_file.VALUES = captures.VALUES // scale
+captures.LOST //= scale
 text.CHUNK //= scale
 text.BEFORE //= scale
 for path in sys.argv[2:]:
@@ -105,7 +105,7 @@ def test_a_file_of_tiny_values_is_imported_or_refused_quickly(tmp_path):
 
 def test_a_flow_of_many_values_is_left_out_and_named(tmp_path, monkeypatch):
     """A-21: the limit of flow files."""
-    monkeypatch.setattr("mcpspy.importers.tnetstring.VALUES", FEW)
+    monkeypatch.setattr("mcpspy.importers.flow_file.VALUES", FEW)
     many = netstring(netstring(b"0:}" * (FEW + 1), b"]"), b"]")
     account, [capture] = brought(tmp_path, dumps(flow()) + many + dumps(flow(start=AT + 1)))
     assert (account.read, account.lost) == (3, 1)
@@ -124,7 +124,7 @@ def test_a_flow_of_many_values_is_left_out_and_named(tmp_path, monkeypatch):
 )
 def test_a_file_whose_first_parts_are_all_too_large_has_a_format(tmp_path, monkeypatch, content, left_out):
     """A-21: it is not an unknown format."""
-    for module in ("text", "order"):
+    for module in ("text", "captures"):
         monkeypatch.setattr(f"mcpspy.importers.{module}.VALUES", FEW)
     account, captures = brought(tmp_path, content)
     assert (account.read, account.lost, captures) == (17, 17, [])
@@ -138,11 +138,11 @@ def test_a_file_whose_first_parts_are_all_too_large_has_a_format(tmp_path, monke
 )
 def test_a_file_of_damaged_parts_is_not_read_to_its_end(tmp_path, monkeypatch, content):
     """A-21: it may have millions of them."""
-    monkeypatch.setattr(order, "LOST", 5)
-    account, captures = brought(tmp_path, content)
-    assert (account.lost, len(captures)) == (6, 1)
+    monkeypatch.setattr(captures, "LOST", 5)
+    account, made = brought(tmp_path, content)
+    assert (account.lost, len(made)) == (6, 1)
     assert account.fault == f"6 damaged {account.unit}s, so the rest is not read"
-    monkeypatch.setattr(order, "LOST", 9)
+    monkeypatch.setattr(captures, "LOST", 9)
     assert brought(tmp_path / "all", content)[0].fault == ""
 
 

@@ -6,9 +6,8 @@ import json
 import pytest
 
 from mcpspy.errors import CaptureError
-from mcpspy.importers import order, text
-from mcpspy.importers.captures import Account
-from mcpspy.importers.order import TooManyValues, Torn, play
+from mcpspy.importers import captures, text
+from mcpspy.importers.captures import Account, TooManyValues, Torn, play
 from mcpspy.importers.text import checked, elements, lines, members, sound
 from tests.each import each
 
@@ -148,7 +147,7 @@ def test_what_stands_before_a_tear_is_played_and_what_is_damaged_is_counted():
 
 
 def test_what_is_too_large_is_left_out(monkeypatch):
-    monkeypatch.setattr(order, "LARGEST", 3)
+    monkeypatch.setattr(captures, "LARGEST", 3)
     taken, account = played("a159 b2")
     assert (taken, account.lost) == (["b2"], 1)
 
@@ -166,12 +165,12 @@ def test_a_file_that_is_changed_meanwhile_is_an_error():
 
 def test_what_is_held_is_bounded(monkeypatch):
     """An exchange is finished early, so that it need not be kept in memory."""
-    monkeypatch.setattr(order, "HELD", 7)
-    monkeypatch.setattr(order, "OBJECTS", 0)
+    monkeypatch.setattr(captures, "HELD", 7)
+    monkeypatch.setattr(captures, "OBJECTS", 0)
     assert played("a19 b28 c37 d4")[0] == ["a1", "b2", "c3", "c7", "d4", "b8", "a9"]
 
 
 def test_a_small_exchange_takes_more_than_it_has_in_the_file(monkeypatch):
     """Memory is bounded even if thousands of exchanges begin at the same time."""
-    monkeypatch.setattr(order, "HELD", 2 * order.OBJECTS)
+    monkeypatch.setattr(captures, "HELD", 2 * captures.OBJECTS)
     assert played("a19 b19 c19")[0] == ["a1", "a9", "b1", "c1", "b9", "c9"]

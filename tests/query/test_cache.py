@@ -13,9 +13,8 @@ import pytest
 from mcpspy import __version__
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.query.build import build, connection, write
-from mcpspy.query.cache import file_name, forget_gone, root, tables_of
+from mcpspy.query.cache import file_name, forget_gone, root, scratch, tables_of
 from mcpspy.query.database import CaptureDatabase
-from mcpspy.query.scratch import scratch
 from mcpspy.query.tables import TABLES, documented
 from tests.each import each
 from tests.transcript import capture

@@ -8,10 +8,9 @@ from contextlib import closing
 import pytest
 
 from mcpspy.capture.reader import Capture
-from mcpspy.query.build import build
+from mcpspy.query.build import MESSAGES, build
 from mcpspy.query.cache import tables_of
 from mcpspy.query.database import CaptureDatabase
-from mcpspy.query.derived import MESSAGES
 from mcpspy.query.stats import Stats
 from mcpspy.timeline import final_rows, to_json
 from tests.test_overview import HANDSHAKE, called, listed

@@ -2,9 +2,8 @@
 
 import re
 
-from mcpspy.contract.lock import locked
-from mcpspy.contract.locked import LockCheck
-from mcpspy.contract.offered import Offered
+from mcpspy.contract.changes import LockCheck
+from mcpspy.contract.lock import Offered, locked
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Message
 from mcpspy.rules import LocatedFinding

@@ -11,11 +11,11 @@ import pytest
 from mcpspy.capture.reader import Capture, ordered
 from mcpspy.capture.records import Frame, Gap, Open
 from mcpspy.conversation import bounds
+from mcpspy.conversation.bounds import Recent
 from mcpspy.conversation.conversation import events_of
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.outcomes import Outcome
-from mcpspy.conversation.recent import Recent
 from mcpspy.rules import RULES, LocatedFinding
 from mcpspy.rules.judge import Fold, Judge, JudgedEvents, judged_events
 from mcpspy.rules.rule import Fault, Later, Rule, StatefulCheck

@@ -2,9 +2,7 @@
 
 import pytest
 
-from mcpspy.spec.dialect import Dialect
-from mcpspy.spec.extensions import EXTENSIONS, all_definitions, extension_methods
-from mcpspy.spec.extensions.tasks import TASKS
+from mcpspy.spec.extensions import EXTENSIONS, TASKS, Dialect, all_definitions, extension_methods
 from mcpspy.spec.revisions import R2025_06_18, R2025_11_25, R2026_07_28, Revision
 from mcpspy.spec.schema import verdict
 from mcpspy.wire.jsonrpc import Notification, Request

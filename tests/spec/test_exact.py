@@ -10,10 +10,9 @@ from mcpspy.conversation.model import Message
 from mcpspy.json_values import Number
 from mcpspy.rules.schema import subject
 from mcpspy.spec.definitions import definitions
-from mcpspy.spec.exact import fits_exactly
 from mcpspy.spec.members import bad_formats, elsewhere, outdated
 from mcpspy.spec.revisions import Revision
-from mcpspy.spec.schema import verdict
+from mcpspy.spec.schema import fits_exactly, verdict
 from tests.findings import CAPTURES
 
 OLD, NEW = Revision.R2025_06_18, Revision.R2026_07_28

@@ -1,4 +1,4 @@
-"""Runs of a server at a URL, bare and through a proxy, with a tap before it (`mcpspy.contract.verify.tap`).
+"""Runs of a server at a URL, bare and through a proxy, with a tap right before the server.
 
     client  <-->  tap  <-->  server                      bare
     client  <-->  proxy  <-->  tap  <-->  server         through
@@ -6,31 +6,243 @@
 The client uses Streamable HTTP. Each message is a POST on a connection of its own. At the end the client opens the
 stream of the session, leaves it, and ends the session. Timed runs have no tap. If the user names another proxy, that
 proxy forwards to the server itself, so there is no tap, and what the server receives is not compared.
+
+The tap records what the server receives and sends, byte for byte. It is there in bare runs and behind a proxy, so it
+causes no difference between them. Requests are parsed only as far as their framing requires, because `Host` must name
+the server. Responses are forwarded as bytes, and parsed at the end. One connection of a client is one connection to the
+server.
 """
 
 import http.client
+import io
+import itertools
 import json
 import queue
+import socket
 import ssl
 import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, field
+from typing import BinaryIO, Self
 from urllib.parse import urlsplit
 
 from mcpspy.contract.verify.launch import Launched
 from mcpspy.contract.verify.session import SessionPlan, Talk, Transcript, said
 from mcpspy.contract.verify.stdio import latencies
-from mcpspy.contract.verify.tap import Headers, Tap, TappedRequest, TappedResponse
 from mcpspy.errors import McpspyError
 from mcpspy.json_values import member
 from mcpspy.replay.http_link import hang_up, heads_of, shut, target
 from mcpspy.secrets.redactor import shown
 from mcpspy.wire.jsonrpc import Error, Request, Result, parse
 from mcpspy.wire.sse import Events, parse_event
+
+_LINE = 65536  # limit for a line of a head, in bytes
+_HEAD = 1000  # limit for the lines of a head
+_CONNECT = 10.0  # seconds
+
+Headers = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class TappedRequest:
+    """A request as the server received it, except `Host`. `body` is without its transfer coding."""
+
+    order: int
+    method: str
+    target: str
+    headers: Headers
+    body: bytearray = field(default_factory=bytearray)
+
+
+@dataclass(frozen=True, slots=True)
+class TappedResponse:
+    """A response as the server sent it. `body` is without its transfer coding."""
+
+    status: int
+    reason: str
+    headers: Headers
+    body: bytes
+
+
+class Tap:
+    """A port that forwards to a server. A context manager."""
+
+    def __init__(self, url: str) -> None:
+        """Connect once. Raises OSError if the server cannot be reached, or its certificate is not trusted."""
+        self._there = urlsplit(url)
+        self._connected().close()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        port = self._listener.getsockname()[1]
+        path = (self._there.path or "/") + (f"?{self._there.query}" if self._there.query else "")
+        self.url = f"http://127.0.0.1:{port}{path}"
+        """The URL at which it listens."""
+        self._orders = itertools.count()
+        self._requests: list[tuple[int, TappedRequest]] = []  # with their connections
+        self._responses: dict[int, bytearray] = {}
+        self._sockets: list[socket.socket] = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for it in (self._listener, *self._sockets):
+            _hang_up(it)
+
+    def taken(self) -> list[tuple[TappedRequest, TappedResponse | None]]:
+        """Return the traffic since the last call, in the order of the requests."""
+        requests, self._requests = self._requests, []
+        responses, self._responses = self._responses, {}
+        waiting: dict[int, Iterator[TappedResponse]] = {}
+        found = []
+        for connection, request in sorted(requests, key=lambda it: it[1].order):
+            if connection not in waiting:
+                methods = [it.method for place, it in requests if place == connection]
+                waiting[connection] = _parsed(bytes(responses.get(connection, b"")), methods)
+            found.append((request, next(waiting[connection], None)))
+        return found
+
+    def _serve(self) -> None:
+        for number in itertools.count():
+            try:
+                client, _ = self._listener.accept()
+            except OSError:  # the tap was closed
+                return
+            threading.Thread(target=self._relay, args=(number, client), daemon=True).start()
+
+    def _relay(self, number: int, client: socket.socket) -> None:
+        self._sockets.append(client)
+        try:
+            server = self._connected()
+        except OSError:
+            _hang_up(client)
+            return
+        self._sockets.append(server)
+        for end in (client, server):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits for the ACK of its head
+        self._responses[number] = copy = bytearray()
+        threading.Thread(target=self._give_back, args=(server, client, copy), daemon=True).start()
+        try:
+            with client.makefile("rb") as stream:
+                while self._forwarded(number, stream, server):
+                    pass
+            server.shutdown(socket.SHUT_WR)
+        except (OSError, ValueError):
+            _hang_up(server)
+
+    def _connected(self) -> socket.socket:
+        host = self._there.hostname or ""
+        tls = self._there.scheme == "https"
+        server = socket.create_connection((host, self._there.port or (443 if tls else 80)), _CONNECT)
+        server.settimeout(None)
+        return ssl.create_default_context().wrap_socket(server, server_hostname=host) if tls else server
+
+    def _give_back(self, server: socket.socket, client: socket.socket, copy: bytearray) -> None:
+        try:
+            while chunk := server.recv(65536):
+                copy += chunk
+                client.sendall(chunk)
+        except OSError:
+            pass
+        _hang_up(client)
+
+    def _forwarded(self, number: int, stream: BinaryIO, server: socket.socket) -> bool:
+        """Forward one request. Return False at the end of the connection."""
+        first = stream.readline(_LINE)
+        if not first.strip():
+            return False
+        method, target = first.decode("latin-1").split()[:2]
+        lines: list[bytes] = []
+        while (line := stream.readline(_LINE)).strip() and len(lines) < _HEAD:
+            lines.append(line)
+        pairs = [line.decode("latin-1").partition(":")[::2] for line in lines]
+        headers = tuple((name, value.strip()) for name, value in pairs)
+        request = TappedRequest(next(self._orders), method, target, headers)
+        self._requests.append((number, request))
+        authority = self._there.netloc.rpartition("@")[2]
+        heads = [
+            f"Host: {authority}\r\n".encode() if _is(name, "host") else line
+            for (name, _), line in zip(headers, lines, strict=True)
+        ]
+        server.sendall(b"".join([first, *heads, b"\r\n"]))
+        if any(_is(name, "transfer-encoding") for name, _ in headers):
+            self._chunks(stream, server, request.body)
+        else:
+            size = next((int(value) for name, value in headers if _is(name, "content-length")), 0)
+            while size and (part := stream.read(min(size, 65536))):
+                request.body += part
+                server.sendall(part)
+                size -= len(part)
+        return True
+
+    def _chunks(self, stream: BinaryIO, server: socket.socket, body: bytearray) -> None:
+        while line := stream.readline(_LINE):
+            size = int(line.split(b";")[0], 16)
+            chunk = stream.read(size + 2)
+            body += chunk[:size]
+            server.sendall(line + chunk)
+            if not size:
+                return
+
+
+def _parsed(raw: bytes, methods: list[str]) -> Iterator[TappedResponse]:
+    """Parse the responses of one connection."""
+    stream = io.BytesIO(raw)
+    for method in methods:
+        response = http.client.HTTPResponse(_Recorded(stream), method=method)  # type: ignore[arg-type]  # it is read only
+        try:
+            response.begin()
+            headers = tuple(response.getheaders())
+            body = _whole(response)
+        except (http.client.HTTPException, ValueError, OSError):
+            return
+        yield TappedResponse(response.status, response.reason, headers, body)
+
+
+def _whole(response: http.client.HTTPResponse) -> bytes:
+    try:
+        return response.read()
+    except http.client.IncompleteRead as error:
+        return error.partial
+
+
+class _Recorded:
+    """A stand-in for the socket of `http.client`: bytes that have already arrived."""
+
+    def __init__(self, stream: io.BytesIO) -> None:
+        self._stream = stream
+
+    def makefile(self, _: str) -> "_Kept":
+        return _Kept(self._stream)
+
+
+class _Kept:
+    """A stream that stays open when one of several responses is closed."""
+
+    def __init__(self, stream: io.BytesIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+    def close(self) -> None:
+        """Keep it open for the next response."""
+
+
+def _is(name: str, wanted: str) -> bool:
+    return name.strip().lower() == wanted
+
+
+def _hang_up(it: socket.socket) -> None:
+    try:
+        it.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+    it.close()
+
 
 _READY = 30.0  # seconds until the proxy listens
 _AFTER = 1.0  # seconds that a stream may go on after its answer

@@ -1,21 +1,93 @@
-"""The whole proof: the runs, and their results.
+"""The whole proof: the runs, their results, and the report as text and as JSON.
 
-Two bare runs and one through the wrapper. If something differs, there is one more of each, which removes chance.
+Two bare runs and one through the wrapper. If something differs, there is one more of each, which removes chance. How
+much time the wrapper adds varies with the machine, so the figures are only shown. Only a delay that cannot be chance
+counts as a difference.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, Protocol
 
-from mcpspy.contract.verify.differences import Aspect, echo_check, ending_check, excerpt_of, session_checks
-from mcpspy.contract.verify.figures import Figures, Timing, delay_checks
+from mcpspy.contract.verify.differences import Aspect, echo_check, ending_check, excerpt_of, http_checks, session_checks
 from mcpspy.contract.verify.http import HttpBench, HttpRun
-from mcpspy.contract.verify.http_differences import http_checks
 from mcpspy.contract.verify.launch import Launched, end_text, past
 from mcpspy.contract.verify.session import Correspondent, NoSession, SessionPlan, scouted
 from mcpspy.contract.verify.stdio import ENDINGS, StdioBench, StdioRun
-from mcpspy.text import printable
+from mcpspy.text import duration_text, plural, printable
+
+_DELAY = 100_000_000  # nanoseconds by which the median exceeds the slowest bare request
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Durations of one kind, in nanoseconds."""
+
+    bare: tuple[int, ...]
+    through: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The measured times."""
+
+    starts: Timing
+    """From the start of a process, or of a connection, to the first answer."""
+    latencies: Timing
+    """The latencies of one request, sent one after the other."""
+    request: str
+    """The name of that request."""
+
+
+def quantile(values: Sequence[int], share: float) -> int | None:
+    """Return the value that this share of the values does not exceed (nearest rank), or None if there are none."""
+    return sorted(values)[max(math.ceil(share * len(values)) - 1, 0)] if values else None
+
+
+def middle(values: Sequence[int]) -> int | None:
+    """Return the median, or None if there are no values."""
+    return round(median(values)) if values else None
+
+
+def delay_checks(figures: Figures) -> list[Aspect]:
+    """Check whether requests are delayed. Return nothing if none were timed."""
+    bare, through = figures.latencies.bare, figures.latencies.through
+    if not bare or not through:
+        return []
+    late = (quantile(through, 0.5) or 0) - max(bare)
+    found = f"half of the requests take {duration_text(late)} longer than the slowest bare one, or more"
+    return [Aspect("delay", f"under {duration_text(_DELAY)} for a request", (found,) if late >= _DELAY else ())]
+
+
+def figure_lines(figures: Figures) -> list[tuple[str, str]]:
+    """Return the figures for people: title and text of each."""
+    starts, latencies = figures.starts, figures.latencies
+    found = []
+    if starts.bare and starts.through:
+        of = f"median of {min(len(starts.bare), len(starts.through))}"
+        found.append(
+            ("start-up", f"{_shown(middle(starts.bare))} bare, {_shown(middle(starts.through))} through ({of})")
+        )
+    if latencies.bare and latencies.through:
+        pairs = [
+            f"{_quantiles(values)} {how}" for values, how in ((latencies.bare, "bare"), (latencies.through, "through"))
+        ]
+        count = min(len(latencies.bare), len(latencies.through))
+        found.append((f"{figures.request} latency", f"{', '.join(pairs)} ({plural(count, 'request')})"))
+    return found
+
+
+def _quantiles(values: Sequence[int]) -> str:
+    return f"p50 {_shown(quantile(values, 0.5))}, p99 {_shown(quantile(values, 0.99))}"
+
+
+def _shown(nanoseconds: int | None) -> str:
+    return duration_text(nanoseconds or 0)
+
 
 STARTS = 5
 """Starts that are timed, in each way."""
@@ -171,3 +243,76 @@ def _figures(bench: _Timed, plan: SessionPlan, advance: Advance) -> Figures:
         Timing(tuple(pings[False]), tuple(pings[True])),
         plan.ping(0).label,
     )
+
+
+_WIDTH = 20  # columns of a name
+
+
+def text(proof: Proof, server: str, wrapper: str) -> str:
+    """Return what was compared, the figures and the verdict. `server` and `wrapper` name the two."""
+    lines = [f"{server}: bare and through {wrapper}, {plural(len(proof.plan.messages), 'message')}", ""]
+    for check in proof.checks:
+        lines += _check_lines(check.name, check.equal, check.detail, check.differences)
+    lines += [f"  {'left out':<{_WIDTH}}  {printable(it, 300)}" for it in proof.plan.left_out]
+    if proof.broke_off:
+        lines.append(f"  {'broke off':<{_WIDTH}}  {printable(proof.broke_off, 300)}")
+    figures = [f"  {name:<{_WIDTH}}  {found}" for name, found in figure_lines(proof.figures)]
+    lines += [*([""] if figures else []), *figures, "", verdict(proof, wrapper)]
+    return "\n".join(lines) + "\n"
+
+
+def verdict(proof: Proof, wrapper: str) -> str:
+    """Return the verdict as a sentence."""
+    if proof.transparent:
+        return f"transparent: neither the client nor the server can see {wrapper}"
+    names = [check.name for check in proof.checks if not check.equal]
+    return f"not transparent: {wrapper} differs in {', '.join(names)}"
+
+
+def _check_lines(name: str, equal: bool, detail: str, differences: tuple[str, ...]) -> Iterator[str]:
+    if equal:
+        yield f"  {name:<{_WIDTH}}  equal    {detail}"
+        return
+    for place, difference in enumerate(differences):
+        title, outcome = (name, "differs") if not place else ("", "")
+        yield f"  {title:<{_WIDTH}}  {outcome:<7}  {printable(difference, 600)}"
+
+
+def as_json(proof: Proof, server: str, wrapper: str) -> str:
+    """Return one object (docs/json.md)."""
+    figures = proof.figures
+    found = {
+        "verdict": "transparent" if proof.transparent else "different",
+        "server": server,
+        "through": wrapper,
+        "messages": [message.label for message in proof.plan.messages],
+        "left_out": [*proof.plan.left_out],
+        "broke_off": proof.broke_off,
+        "checks": [
+            {"name": it.name, "equal": it.equal, "detail": it.detail, "differences": [*it.differences]}
+            for it in proof.checks
+        ],
+        "figures": {
+            "start": {side: _seconds(middle(values)) for side, values in _sides(figures.starts)},
+            "request": figures.request,
+            "latency": {side: _quantile_members(values) for side, values in _sides(figures.latencies)},
+        },
+    }
+    return json.dumps(found, separators=(",", ":")) + "\n"
+
+
+def _sides(timing: Timing) -> Iterator[tuple[str, tuple[int, ...]]]:
+    yield "bare", timing.bare
+    yield "through", timing.through
+
+
+def _quantile_members(values: tuple[int, ...]) -> dict[str, Any]:
+    return {
+        "count": len(values),
+        "p50": _seconds(quantile(values, 0.5)),
+        "p99": _seconds(quantile(values, 0.99)),
+    }
+
+
+def _seconds(nanoseconds: int | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e9

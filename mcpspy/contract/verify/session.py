@@ -11,7 +11,6 @@ import json
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Any, Protocol
 
 from mcpspy import __version__
@@ -22,6 +21,7 @@ from mcpspy.replay.issued_values import Values, json_text, rewritten
 from mcpspy.replay.run import writing
 from mcpspy.replay.script import CANCELLED, Script, Turn
 from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS
+from mcpspy.text import suggestion
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result, parse
 
 EVERY = "all"
@@ -333,11 +333,8 @@ def _to_call(tools: list[Any], calls: Mapping[str, Any]) -> dict[str, Any]:
 def _known(calls: Collection[str], tools: Mapping[str, Any], none: str) -> None:
     for name in calls:
         if name not in tools and name != EVERY:
-            near = get_close_matches(name, tools, n=1)
-            hint = (
-                f"did you mean {near[0]}?" if near else f"the tools are {', '.join([*tools][:10])}" if tools else none
-            )
-            raise UsageError(f"--call: there is no tool {name!r}; {hint}")
+            listed = f"the tools are {', '.join([*tools][:10])}" if tools else none
+            raise UsageError(f"--call: there is no tool {name!r}; {suggestion(name, tools, listed)}")
 
 
 def _request(number: int, method: str, params: dict[str, Any] | None = None, name: str | None = None) -> PlannedMessage:

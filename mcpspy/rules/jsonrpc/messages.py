@@ -10,9 +10,8 @@ from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.framing import is_spread
 from mcpspy.rules.jsonrpc.values import is_batch
-from mcpspy.rules.pairing import NotificationAnswered
+from mcpspy.rules.pairing import NotificationAnswered, waiting_clause
 from mcpspy.rules.rule import Fault, Later, rule
-from mcpspy.rules.waiting import waiting_clause
 from mcpspy.spec.revisions import BATCHES, Revision, since, without
 from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result
 

@@ -7,13 +7,13 @@ notifications.
 from collections.abc import Iterator
 from typing import ClassVar
 
-from mcpspy.conversation.context import dialect, missing_meta, stated_revision
+from mcpspy.conversation.context import dialect, missing_meta, stated_revision, used_extension
 from mcpspy.conversation.model import Message, Session
-from mcpspy.conversation.negotiation import used_extension
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Later, Severity, StatefulCheck, rule
 from mcpspy.spec.extensions import EXTENSIONS, is_known
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS
+from mcpspy.text import series
 from mcpspy.wire.jsonrpc import Notification, Request, Result
 
 _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
@@ -65,7 +65,7 @@ def meta_missing(message: Message, session: Session) -> Iterator[Fault]:
     """Report a request without the required `_meta`. `server/discover` has a rule of its own."""
     missing, revision = missing_meta(message), message.revision
     if missing and revision and is_known(message.body.value["method"], revision):
-        yield Fault(f"params._meta of the request lacks {' and '.join(missing)}", "/params")
+        yield Fault(f"params._meta of the request lacks {series(missing)}", "/params")
 
 
 @rule(
@@ -150,6 +150,6 @@ def result_type_unknown(message: Message, session: Session) -> Iterator[Fault]:
         return
     if not dialect(message, session).has_result_type(found, method):
         methods = [name for it in EXTENSIONS.values() for name in it.result_types.get(found, ())]
-        why = f"is allowed for {' and '.join(methods)} only" if methods else "is not defined by the protocol"
+        why = f"is allowed for {series(methods)} only" if methods else "is not defined by the protocol"
         severity: Severity | None = "error" if methods else None
         yield Fault(f"the result type {excerpt(found)} {why}", "/result/resultType", severity=severity)

@@ -19,7 +19,7 @@ import orjson
 from mcpspy import __version__
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Header
-from mcpspy.conversation.brief import LONGEST
+from mcpspy.conversation.preview import LONGEST
 from mcpspy.overview import Announced, Peer, ToolUse
 from mcpspy.problems.fold import Problems
 from mcpspy.report.problems import problem_fields

@@ -202,7 +202,7 @@ class FilterParser {
   unknown(key, start) {
     const keys = Object.keys(filterKeys);
     const near = closest(key.toLowerCase(), keys);
-    const hint = near ? `did you mean ${near}?` : `there are ${keys.join(", ")}; a text with a colon takes quotes`;
+    const hint = near ? `did you mean '${near}'?` : `there are ${keys.join(", ")}; a text with a colon takes quotes`;
     return this.wrong(`unknown key ${quotedText(key)}`, start, hint);
   }
 

@@ -21,7 +21,7 @@ from mcpspy.capture.records import Record
 from mcpspy.capture.scan import DAMAGED, is_damage, parse_line
 from mcpspy.conversation.model import HttpUnit, Message
 from mcpspy.filters import Filter
-from mcpspy.filters.texts import WILD
+from mcpspy.filters.terms import WILD
 from mcpspy.recording.copy import record_line
 from mcpspy.rules.judge import Fold, JudgedEvent
 from mcpspy.timeline import Row, final_rows

@@ -115,9 +115,9 @@ function statusTest(value) {
 function choose(value, names, groups = []) {
   const chosen = names.filter(globTest(value));
   if (chosen.length > 0) return chosen;
-  const near = closest(value.text, [...names, ...groups]);
+  const near = closest(value.text.toLowerCase(), [...names, ...groups]);
   const known = groups.length > 0 ? groups : names;
-  throw new RangeError(near ? `did you mean ${near}?` : `there are ${known.join(", ")}`);
+  throw new RangeError(near ? `did you mean '${near}'?` : `there are ${known.join(", ")}`);
 }
 
 /** @type {KeyReader} */

@@ -1,4 +1,4 @@
-"""The message shapes of all revisions of MCP, in the notation of `mcpspy.spec.shapes`, one module for each topic.
+"""The message shapes of all revisions of MCP, in the notation of `mcpspy.spec.shapes`, by topic.
 
 We wrote them ourselves, from the text of the specification and its schema.ts. `tests/spec/test_definitions.py` compares
 the schemas that are built from them with the official ones, definition by definition, if those are available.
@@ -6,40 +6,26 @@ the schemas that are built from them with the official ones, definition by defin
 
 from functools import cache
 
-from mcpspy.spec.definitions import (
-    base,
-    content,
-    elicitation,
-    errors,
-    flow,
-    lifecycle,
-    messages,
-    prompts,
-    resources,
-    sampling,
-    stateless,
-    tasks,
-    tools,
-)
+from mcpspy.spec.definitions import base, client_features, flow, lifecycle, messages, server_features
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Definitions, Schema, build
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 TOPICS = {
-    "base": base.DEFINITIONS,
-    "lifecycle": lifecycle.DEFINITIONS,
-    "tools": tools.DEFINITIONS,
-    "resources": resources.DEFINITIONS,
-    "prompts": prompts.DEFINITIONS,
-    "content": content.DEFINITIONS,
-    "sampling": sampling.DEFINITIONS,
-    "elicitation": elicitation.DEFINITIONS,
-    "flow": flow.DEFINITIONS,
-    "tasks": tasks.DEFINITIONS,
-    "stateless": stateless.DEFINITIONS,
-    "errors": errors.DEFINITIONS,
-    "messages": messages.DEFINITIONS,
+    "base": base.BASE,
+    "lifecycle": lifecycle.LIFECYCLE,
+    "tools": server_features.TOOLS,
+    "resources": server_features.RESOURCES,
+    "prompts": server_features.PROMPTS,
+    "content": server_features.CONTENT,
+    "sampling": client_features.SAMPLING,
+    "elicitation": client_features.ELICITATION,
+    "flow": flow.FLOW,
+    "tasks": flow.TASKS,
+    "stateless": flow.STATELESS,
+    "errors": base.ERRORS,
+    "messages": messages.MESSAGES,
 }
 """The definitions by topic. Each definition is in one topic only."""
 

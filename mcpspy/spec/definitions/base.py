@@ -1,14 +1,18 @@
-"""Requests, notifications and results in general: their common members, and their JSON-RPC envelope.
+"""Requests, notifications, results and errors in general: their common members, and their JSON-RPC envelope.
 
 Until 2025-06-18 the definitions of requests and notifications left `jsonrpc` and `id` to JSONRPCRequest and
 JSONRPCNotification. Since 2025-11-25 each definition has them itself. The input requests of a server in an
 InputRequiredResult (2026-07-28) are not JSON-RPC messages, and have neither.
+
+`Error` is the object itself, and so are the definitions of JSON-RPC's five codes. The definitions of MCP's own codes
+describe the whole response.
 """
 
 from collections.abc import Callable
 
 from mcpspy.spec.revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, Revision
 from mcpspy.spec.shapes import (
+    ANY,
     INTEGER,
     OBJECT,
     STRING,
@@ -17,6 +21,7 @@ from mcpspy.spec.shapes import (
     Type,
     Varying,
     array,
+    both,
     changed,
     const,
     deprecated,
@@ -154,4 +159,46 @@ _JSONRPC: Definitions = {
     ),
 }
 
-DEFINITIONS: Definitions = _PARAMETERS | _JSON | _MESSAGES | _JSONRPC
+BASE: Definitions = _PARAMETERS | _JSON | _MESSAGES | _JSONRPC
+
+
+def _standard(code: int) -> Varying:
+    return since(R2026_07_28, record({"code": const(code)}, "Error"))
+
+
+def _with_code(error: Type) -> Type:
+    """Define a response with a more specific error."""
+    return record({"jsonrpc": JSONRPC, "id?": "RequestId", "error": both("Error", error)})
+
+
+ERRORS: Definitions = {
+    "Error": named_since(R2025_11_25, record({"code": INTEGER, "message": STRING, "data?": ANY})),
+    "JSONRPCError": until(R2025_06_18, record({"jsonrpc": JSONRPC, "id": "RequestId", "error": "Error"})),
+    "JSONRPCErrorResponse": since(R2025_11_25, record({"jsonrpc": JSONRPC, "id?": "RequestId", "error": "Error"})),
+    "ParseError": _standard(-32700),
+    "InvalidRequestError": _standard(-32600),
+    "MethodNotFoundError": _standard(-32601),
+    "InvalidParamsError": _standard(-32602),
+    "InternalError": _standard(-32603),
+    "URLElicitationRequiredError": only(
+        R2025_11_25,
+        _with_code(
+            record({"code": const(-32042), "data": record({"elicitations": array("ElicitRequestURLParams")})}),
+        ),
+    ),
+    "HeaderMismatchError": since(R2026_07_28, _with_code(record({"code": const(-32020)}))),
+    "MissingRequiredClientCapabilityError": since(
+        R2026_07_28,
+        _with_code(
+            record({"code": const(-32021), "data": record({"requiredCapabilities": "ClientCapabilities"})}),
+        ),
+    ),
+    "UnsupportedProtocolVersionError": since(
+        R2026_07_28,
+        _with_code(
+            record(
+                {"code": const(-32022), "data": record({"supported": array(STRING), "requested": STRING})},
+            ),
+        ),
+    ),
+}

@@ -101,7 +101,7 @@ _IDENTITY: Definitions = {
     ),
 }
 
-DEFINITIONS: Definitions = (
+LIFECYCLE: Definitions = (
     _CAPABILITIES
     | _IDENTITY
     | {

@@ -6,7 +6,7 @@ Alternatives that a revision does not have are left out, so one list serves all 
 from mcpspy.spec.revisions import R2025_11_25, R2026_07_28
 from mcpspy.spec.shapes import Definitions, changed, either, until
 
-DEFINITIONS: Definitions = {
+MESSAGES: Definitions = {
     "ClientRequest": either(
         "InitializeRequest",
         "PingRequest",

@@ -19,8 +19,7 @@ from typing import Literal, NamedTuple
 from mcpspy.browse.gates import HeldFrame
 from mcpspy.browse.timeline import OpenCapture, Source, TimelineRow
 from mcpspy.capture.records import Header, Record
-from mcpspy.conversation.counts import Counts
-from mcpspy.conversation.turns import turns
+from mcpspy.conversation.counts import Counts, turns
 from mcpspy.text import length_text
 from mcpspy.timeline import Row
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mcpspy.browse.library import ListedCapture
 from mcpspy.capture.listing import client_process, runs
-from mcpspy.conversation.turns import turns
+from mcpspy.conversation.counts import turns
 from mcpspy.report.words import FOLDS
 from mcpspy.rules import SEVERITIES
 

@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.conversation.brief import parts
+from mcpspy.conversation.preview import parts
 from mcpspy.overview import CALL
 from mcpspy.report.words import ARROWS, MARKS
 from mcpspy.text import duration_text, printable, size_text

@@ -7,7 +7,7 @@ from rich.cells import cell_len, set_cell_size
 
 from mcpspy.browse.gates import HeldTime
 from mcpspy.browse.timeline import TimelineRow
-from mcpspy.conversation.brief import LONGEST, parts
+from mcpspy.conversation.preview import LONGEST, parts
 from mcpspy.report.words import ARROWS, KINDS, MARKS, PREVIEWS
 from mcpspy.text import duration_text, printable, size_text
 from mcpspy.tui.widgets.rows import Cell, column, fit

@@ -6,9 +6,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcpspy.contract.verify import proof as proofs
-from mcpspy.contract.verify.http import HttpBench
+from mcpspy.contract.verify.http import HttpBench, Tap
 from mcpspy.contract.verify.proof import found_out, proof
-from mcpspy.contract.verify.tap import Tap
 from mcpspy.process.child import environment
 from tests.contract.verify.web import proxied, serving
 from tests.each import each

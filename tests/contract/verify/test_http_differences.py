@@ -1,9 +1,8 @@
 """What counts as a difference between runs over HTTP."""
 
-from mcpspy.contract.verify.http import ClientExchange, HttpRun
-from mcpspy.contract.verify.http_differences import http_checks
+from mcpspy.contract.verify.differences import http_checks
+from mcpspy.contract.verify.http import ClientExchange, HttpRun, TappedRequest, TappedResponse
 from mcpspy.contract.verify.session import SessionPlan, Transcript
-from mcpspy.contract.verify.tap import TappedRequest, TappedResponse
 from tests.each import each
 
 

@@ -100,7 +100,7 @@ def test_a_server_without_a_session_is_an_error(bench, monkeypatch, habit, sente
 
 
 def test_a_tool_that_is_not_there_is_an_error_with_the_nearest(bench):
-    with pytest.raises(UsageError, match="there is no tool 'wirte'; did you mean write"):
+    with pytest.raises(UsageError, match="there is no tool 'wirte'; did you mean 'write'"):
         found_out(bench().connect, 20, {"wirte": {}})
 
 

@@ -3,9 +3,7 @@
 import json
 
 from mcpspy.contract.verify.differences import Aspect
-from mcpspy.contract.verify.figures import Figures, Timing, delay_checks, middle, quantile
-from mcpspy.contract.verify.proof import Proof
-from mcpspy.contract.verify.report import as_json, text
+from mcpspy.contract.verify.proof import Figures, Proof, Timing, as_json, delay_checks, middle, quantile, text
 from mcpspy.contract.verify.session import PlannedMessage, SessionPlan
 from tests.each import each
 

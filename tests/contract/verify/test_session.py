@@ -168,7 +168,7 @@ def test_a_capture_gives_what_only_reads(script, calls, called):
 
 
 def test_a_tool_that_the_capture_does_not_call(script):
-    with pytest.raises(UsageError, match="there is no tool 'wirte'; did you mean write"):
+    with pytest.raises(UsageError, match="there is no tool 'wirte'; did you mean 'write'"):
         recorded(script, ["wirte"])
 
 

@@ -476,4 +476,4 @@ def test_with_a_gate_nothing_heavy_is_imported():
 
     new = imported(bare + full) - imported(bare)
     assert {name for name in new if not name.startswith("mcpspy")} <= {"_json", "itertools", "_blake2", "select"}
-    assert {name.split(".")[1] for name in new if "." in name} <= {"gate", "json_text", "json_values", "relay", "wire"}
+    assert {name.split(".")[1] for name in new if "." in name} <= {"gate", "json_values", "relay", "wire"}

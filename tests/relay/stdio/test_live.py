@@ -341,7 +341,7 @@ os.write(2, " ".join(sys.modules).encode())
 os._exit(code)
 """
 HEAVY = {"tomllib", "typing", "threading", "base64", "asyncio", "argparse"}
-OURS = "capture errors foreign_file gate json_text json_values process recording relay secrets text wire".split()
+OURS = "capture errors foreign_file gate json_values process recording relay secrets text wire".split()
 
 
 @pytest.mark.parametrize("control", [False, True])

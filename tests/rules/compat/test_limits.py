@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mcpspy.rules import RULES
-from mcpspy.rules.compat.limits import subschemas
+from mcpspy.rules.compat import subschemas
 from mcpspy.spec.client_limits import CLIENTS, LIMITS, Effect
 from tests.rules.examples import findings
 

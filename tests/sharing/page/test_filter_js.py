@@ -13,7 +13,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import FilterError
 from mcpspy.filters import parse
-from mcpspy.filters.texts import row_text
+from mcpspy.filters.terms import row_text
 from mcpspy.sharing.page.contents import page_row
 from mcpspy.timeline import final_rows, wall_time
 from tests import NIGHTLY

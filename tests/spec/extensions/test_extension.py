@@ -2,8 +2,7 @@
 
 import pytest
 
-from mcpspy.spec.extensions import EXTENSIONS
-from mcpspy.spec.extensions.extension import declared, owns_method, owns_result_type
+from mcpspy.spec.extensions import EXTENSIONS, declared, owns_method, owns_result_type
 
 
 @pytest.mark.parametrize(

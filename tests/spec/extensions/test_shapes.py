@@ -1,10 +1,6 @@
 """The shapes of extensions (X-01), tested with messages written for this test."""
 
-from mcpspy.spec.dialect import Dialect
-from mcpspy.spec.extensions import EXTENSIONS, all_definitions, extension_methods
-from mcpspy.spec.extensions.skills import SKILLS
-from mcpspy.spec.extensions.tasks import TASKS
-from mcpspy.spec.extensions.ui import UI
+from mcpspy.spec.extensions import EXTENSIONS, SKILLS, TASKS, UI, Dialect, all_definitions, extension_methods
 from mcpspy.spec.revisions import R2025_06_18, R2025_11_25, R2026_07_28, Revision
 from mcpspy.spec.schema import explain, verdict
 from mcpspy.wire.jsonrpc import Result

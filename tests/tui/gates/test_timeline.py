@@ -83,7 +83,7 @@ def test_b_holds_frames_like_the_selected_one_from_now_on_and_a_mistake_is_asked
         assert relay.look() == [BREAKPOINT]
         assert oct(os.stat(relay.folder.path).st_mode)[-3:] == "700" or os.name != "posix"
 
-        await asked("metod:x", "unknown key 'metod'; did you mean method?")
+        await asked("metod:x", "unknown key 'metod'; did you mean 'method'?")
         await pilot.press("ctrl+u", "enter")
         await until(pilot, on_screen(pilot, "a breakpoint needs a filter"))
         assert relay.look() == [BREAKPOINT]

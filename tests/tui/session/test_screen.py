@@ -114,7 +114,7 @@ def test_escape_while_typing_takes_the_filter_and_the_row_of_before(calls):
 
         await typed(pilot, "slash", "ping metod:x")  # the nearest key is named at the caret
         await until(pilot, lambda: wrong(pilot))
-        assert wrong(pilot).lstrip() == "^ unknown key 'metod' at column 6; did you mean method?"
+        assert wrong(pilot).lstrip() == "^ unknown key 'metod' at column 6; did you mean 'method'?"
         caret = next(line for line in lines(pilot.app) if "unknown key" in line).index("^")
         line = next(line for line in lines(pilot.app) if "ping metod:x" in line)
         assert line[caret:].startswith("metod")
@@ -244,8 +244,8 @@ def test_what_is_said_of_a_search_stays_while_rows_stream_in_and_are_followed(tm
 REFUSED = [
     (f"goto {'9' * 5000}", "goto needs the number of a frame"),
     ("fliter x", "no command 'fliter'; did you mean 'filter'?"),
-    ("filter metod:x", "unknown key 'metod' at column 1; did you mean method?"),
     ("theme nrod", "no theme 'nrod'; did you mean 'nord'?"),
+    ("filter metod:x", "unknown key 'metod' at column 1; did you mean 'method'?"),
     ("goto x", "goto needs the number of a frame, such as 17"),
 ]
 
