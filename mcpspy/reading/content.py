@@ -141,7 +141,8 @@ def _inside(value: _Value, depth: int) -> list[_Value]:
     """Return the members or elements of a value, to be shown at a depth."""
     of = value.value
     if isinstance(of, dict):
-        told = tuple(name for name in _TITLES if of.get(name) == value.label) if _is_element(value) else ()
+        titled = _is_element(value) and len(of) > 1  # else nothing would be inside
+        told = tuple(name for name in _TITLES if of.get(name) == value.label) if titled else ()
         return _members(depth, of, value.path, told[:1])
     return [_Value(depth, _title(it), (*value.path, n), it) for n, it in enumerate(of)]
 

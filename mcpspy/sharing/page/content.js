@@ -149,7 +149,8 @@ function membersOf(depth, node, path, without = []) {
 function* valuesInside({ label, path, node }, depth) {
   if (node.keys) {
     const element = typeof path[path.length - 1] === "number";
-    const told = element ? TITLES.filter((name) => textOf(memberOf(node, name)) === label) : [];
+    const told =
+      element && node.children.length > 1 ? TITLES.filter((name) => textOf(memberOf(node, name)) === label) : [];
     yield* membersOf(depth, node, path, told.slice(0, 1));
     return;
   }

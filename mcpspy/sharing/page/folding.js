@@ -1,6 +1,6 @@
 /** A message as lines that fold: what its tree and its content have in common. */
 
-import { appendText, clipText, el } from "./text.js";
+import { clipText, el } from "./text.js";
 
 const DEEPEST_INDENT = 40; // levels
 const LONG_KEY = 200; // characters
@@ -121,11 +121,10 @@ function elementsInside(element) {
  * @param {string | null} label
  * @param {string} after the label
  * @param {boolean} folds
- * @param {string} kind
  */
-export function lineElement(depth, label, after, folds, kind) {
+export function lineElement(depth, label, after, folds) {
   const found = el("div", {
-    class: `line ${kind}`,
+    class: "line",
     role: "treeitem",
     "aria-level": depth + 1,
     "aria-selected": "false",
@@ -165,7 +164,5 @@ export function markLine(line, severity) {
   if (!severity) return;
   line.classList.add(severity);
   line.append(" ");
-  const mark = el("span", { class: "here" });
-  appendText(mark, `◂ ${severity}`);
-  line.append(mark);
+  line.append(el("span", { class: "here" }, `◂ ${severity}`));
 }

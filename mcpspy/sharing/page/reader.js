@@ -23,6 +23,8 @@ const LINES_AT_A_TIME = 200;
 const TEXT_AT_A_TIME = 1 << 16; // characters
 const SHOWN_UNASKED = 1 << 20; // characters
 const BEFORE_PLACE = 160; // characters of a text that are shown before a place in it
+/** @type {Record<ContentLine["kind"], string>} */
+const KIND_CLASSES = { text: "", string: "", number: "number", literal: "word", note: "dim", media: "dim" };
 const BLOCK_PLACES = ["", "/type", "/mimeType"]; // of a content block that are part of its line
 const MOST_PIXELS = 64e6; // of a picture that is shown at once
 
@@ -313,13 +315,13 @@ export class Reader extends FoldingLines {
   draw(content, open) {
     const { depth, label, text, kind, opens } = content;
     const after = label === "-" || (opens && !text) ? " " : ": ";
-    const found = lineElement(depth, label || null, after, opens, kind);
+    const found = lineElement(depth, label || null, after, opens);
     if (open) found.setAttribute("aria-expanded", "true");
-    const value = el("span", { class: "value" });
+    const value = el("span", { class: `value ${KIND_CLASSES[kind]}` });
     appendText(value, text, true);
     found.append(value);
-    if (content.media) found.append(this.mediaElement(content));
     if (label) markLine(found, this.severityAt(content));
+    if (content.media) found.append(this.mediaElement(content));
     return found;
   }
 

@@ -142,10 +142,10 @@ export class JsonTree extends FoldingLines {
   /**
    * Unfold the way to a value, and show it.
    * @param {import("./json.js").JsonNode[]} way the values around it, from the root on, and the value itself
-   * @param {number} [end] characters of its text that must be shown
+   * @param {number} [first] characters of its text that are shown at first
    * @returns {TreeLine | null} its line
    */
-  goTo(way, end = 0) {
+  goTo(way, first = 0) {
     let line = this.lineOf(this.element.firstElementChild);
     for (const node of way.slice(1)) {
       if (line && !line.open) this.unfold(line);
@@ -157,7 +157,7 @@ export class JsonTree extends FoldingLines {
       if (!next) break;
       line = next;
     }
-    if (line && end > LONG_STRING) line.element.querySelector(".string")?.replaceWith(valueElement(line.node, end));
+    if (line && first > LONG_STRING) line.element.querySelector(".string")?.replaceWith(valueElement(line.node, first));
     this.setCurrent(line);
     line?.element.scrollIntoView({ block: "nearest" });
     return line;
@@ -182,7 +182,8 @@ export class JsonTree extends FoldingLines {
       const end = inner.children.length
         ? 0
         : endOf(readableJson(place.node.source.slice(place.node.start, place.node.end)));
-      if (end || endOf(readableJson(place.key))) yield () => this.goTo(wayTo(place), Math.min(end, FARTHEST));
+      const first = end && Math.min(end + LONG_STRING, FARTHEST);
+      if (end || endOf(readableJson(place.key))) yield () => this.goTo(wayTo(place), first);
       for (let at = inner.children.length - 1; at >= 0; at -= 1)
         waiting.push({ key: inner.keys?.[at] ?? "", node: inner.children[at], above: place });
     }
@@ -232,7 +233,7 @@ function moreInside(element) {
 function treeLine(key, node, depth, severity) {
   const inner = innerJson(node);
   const folds = node.children.length > 0 || inner !== null;
-  const found = lineElement(depth, key && readableJson(key), ": ", folds, "");
+  const found = lineElement(depth, key && readableJson(key), ": ", folds);
   found.append(valueElement(node, LONG_STRING));
   if (node.children.length) found.append(el("span", { class: "open" }, node.keys ? "{" : "["));
   if (inner) found.append(" ", el("span", { class: "inner" }, `JSON ${briefText(inner)}`));

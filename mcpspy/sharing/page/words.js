@@ -47,7 +47,10 @@ export function wordFinder(words) {
  * @param {string[]} words
  */
 export function markPlace(line, words) {
-  globalThis.CSS?.highlights?.set("place", new Highlight(...(line ? wordRanges(line, words) : [])));
+  if (!globalThis.CSS?.highlights) return;
+  const place = new Highlight(...(line ? wordRanges(line, words) : []));
+  place.priority = 1; // above the other matches
+  CSS.highlights.set("place", place);
 }
 
 /**
