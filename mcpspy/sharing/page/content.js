@@ -12,15 +12,20 @@ import { pluralText } from "./text.js";
 /** @typedef {import("./json.js").JsonNode} JsonNode */
 
 /**
+ * The way to a value, from the last step back to the first: a value can be deep.
+ * @typedef {{step: string | number, before: ContentPath} | null} ContentPath
+ */
+
+/**
  * One line of a message.
  * @typedef {object} ContentLine
  * @property {number} depth
  * @property {string} label the name of the member, or what an element is; empty for a line of text
  * @property {string} text
  * @property {"text" | "string" | "number" | "literal" | "media" | "note"} kind
- * @property {(string | number)[]} path of its value in the message
+ * @property {ContentPath} path of its value in the message
  * @property {JsonNode} node its value
- * @property {boolean} block whether its value is the main member of a content block, and stands for it
+ * @property {JsonNode[]} blocks the content blocks that it stands for: its value is their main member
  * @property {boolean} opens whether the lines inside belong to it
  * @property {boolean} folded whether these are hidden at first
  * @property {number} start for a line of a text: the position of its first character in the whole text
@@ -60,7 +65,7 @@ const INNER_STEP = "\0"; // of a path: from a string into the JSON that it holds
  * @typedef {object} ContentValue
  * @property {number} depth
  * @property {string} label
- * @property {(string | number)[]} path
+ * @property {ContentPath} path
  * @property {JsonNode} node
  * @property {string | null} said the `mimeType` beside it
  */
@@ -77,7 +82,7 @@ export function* outerLines(root) {
     empty = false;
     yield lineOfValue(value, null, repeated);
   }
-  if (empty) yield lineWith({ depth: 0, label: "", path: [], node: root, said: null }, "no params", "note");
+  if (empty) yield lineWith({ depth: 0, label: "", path: null, node: root, said: null }, "no params", "note");
 }
 
 /**
@@ -97,33 +102,43 @@ export function* contentLines(root) {
 }
 
 /**
+ * The steps of a way, from the first to the last.
+ * @param {ContentPath} path
+ */
+export function stepsOf(path) {
+  const found = [];
+  for (let at = path; at; at = at.before) found.push(at.step);
+  return found.reverse();
+}
+
+/**
  * What of a message is shown without indentation.
  * @param {JsonNode} root
  */
 function* partsOf(root) {
   if (!root.keys) {
-    yield { depth: 0, label: "", path: [], node: root, said: null };
+    yield { depth: 0, label: "", path: null, node: root, said: null };
     return;
   }
   for (const name of ["params", "result", "error"]) {
     const node = memberOf(root, name);
     if (!node?.keys) continue;
-    if (!node.children.length) yield { depth: 0, label: name, path: [name], node, said: null };
-    for (const value of membersOf(0, node, [name])) {
+    if (!node.children.length) yield { depth: 0, label: name, path: { step: name, before: null }, node, said: null };
+    for (const value of membersOf(0, node, { step: name, before: null })) {
       const blocks = ["content", "contents"].includes(value.label) && value.node.type === "array";
       if (blocks) yield* valuesInside(value, 0);
       else yield value;
     }
     return;
   }
-  yield* membersOf(0, root, [], ENVELOPE);
+  yield* membersOf(0, root, null, ENVELOPE);
 }
 
 /**
  * The members of an object; `_meta` comes last, and of members of the same name only the last one counts.
  * @param {number} depth
  * @param {JsonNode} node
- * @param {(string | number)[]} path
+ * @param {ContentPath} path
  * @param {string[]} [without]
  * @returns {ContentValue[]}
  */
@@ -136,7 +151,9 @@ function membersOf(depth, node, path, without = []) {
   const said = textOf(members.get("mimeType"));
   return names.flatMap((name) => {
     const child = members.get(name);
-    return child && !without.includes(name) ? [{ depth, label: name, path: [...path, name], node: child, said }] : [];
+    return child && !without.includes(name)
+      ? [{ depth, label: name, path: { step: name, before: path }, node: child, said }]
+      : [];
   });
 }
 
@@ -148,14 +165,14 @@ function membersOf(depth, node, path, without = []) {
  */
 function* valuesInside({ label, path, node }, depth) {
   if (node.keys) {
-    const element = typeof path[path.length - 1] === "number";
+    const element = typeof path?.step === "number";
     const told =
       element && node.children.length > 1 ? TITLES.filter((name) => textOf(memberOf(node, name)) === label) : [];
     yield* membersOf(depth, node, path, told.slice(0, 1));
     return;
   }
   for (const [at, child] of node.children.entries())
-    yield { depth, label: titleOf(child), path: [...path, at], node: child, said: null };
+    yield { depth, label: titleOf(child), path: { step: at, before: path }, node: child, said: null };
 }
 
 /**
@@ -186,7 +203,7 @@ function textOf(node) {
  * @returns {ContentLine}
  */
 function lineWith({ depth, label, path, node }, text, kind, more = {}) {
-  const rest = { block: false, opens: false, folded: false, start: 0, above: null, media: null, inside: null };
+  const rest = { blocks: [], opens: false, folded: false, start: 0, above: null, media: null, inside: null };
   return { depth, label, path, node, text, kind, ...rest, ...more };
 }
 
@@ -199,13 +216,15 @@ function lineWith({ depth, label, path, node }, text, kind, more = {}) {
 function lineOfValue(value, above, repeated) {
   /** @type {ContentValue[][]} the other members of content blocks, of the innermost last */
   const others = [];
+  const blocks = [];
   for (let block = blockOf(value); block; block = blockOf(value)) {
     others.push(block.others);
+    blocks.push(value.node);
     value = block.main;
   }
   const line = value.node.type === "string" ? stringLine(value) : otherLine(value, repeated);
   line.above = above;
-  line.block = others.length > 0;
+  line.blocks = blocks;
   const rest = others.reverse().flat();
   const inside = line.inside;
   if (rest.length) {
@@ -257,7 +276,7 @@ function blockOf({ depth, label, path, node }) {
   const title = NO_NAMES.includes(label) ? kind : label;
   const said = textOf(memberOf(node, "mimeType"));
   /** @type {ContentValue} */
-  const main = { depth, label: title, path: [...path, name], node: shown, said };
+  const main = { depth, label: title, path: { step: name, before: path }, node: shown, said };
   return { main, others: membersOf(depth + 1, node, path, ["type", "mimeType", name]) };
 }
 
@@ -276,7 +295,7 @@ function stringLine(value) {
   const inner = innerJson(node);
   if (inner) {
     const line = lineWith(value, "JSON in a string", "note", { opens: true });
-    const within = { ...value, path: [...path, INNER_STEP], node: inner };
+    const within = { ...value, path: { step: INNER_STEP, before: path }, node: inner };
     line.inside = () => linesOf(valuesInside(within, depth + 1), line);
     return line;
   }
@@ -292,7 +311,7 @@ function stringLine(value) {
  * @param {string} text
  */
 function mediaIn({ path, said }, text) {
-  const named = ["data", "blob"].includes(String(path[path.length - 1])) && said !== null;
+  const named = ["data", "blob"].includes(String(path?.step)) && said !== null;
   if (!named && text.length < LEAST_MEDIA && !text.startsWith("data:")) return null;
   const media = mediaOf(text);
   return media && (media.form || named) ? media : null;

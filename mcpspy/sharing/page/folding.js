@@ -3,6 +3,8 @@
 import { clipText, el } from "./text.js";
 
 const DEEPEST_INDENT = 40; // levels
+/** The deepest level to which the search unfolds a message. */
+export const DEEPEST_PLACE = 5000;
 const LONG_KEY = 200; // characters
 
 /**

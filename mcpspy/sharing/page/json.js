@@ -1,19 +1,51 @@
 /**
  * JSON as source text: it keeps digits, the order of members and repeated names, which a parsed value loses.
  *
- * It works without recursion, because a message can be nested more deeply than a stack allows.
+ * It works without recursion, because a message can be nested more deeply than a stack allows. What is inside an object
+ * or array is found when it is wanted, so that the first screen of megabytes does not wait for the rest.
  */
 
-/**
- * A value and its position in its source.
- * @typedef {object} JsonNode
- * @property {"object" | "array" | "string" | "number" | "word"} type
- * @property {string} source the text that it is part of
- * @property {number} start
- * @property {number} end
- * @property {string[] | null} keys of an object: the names as written, with their quotes
- * @property {JsonNode[]} children of an object or array
- */
+const [BLANK, QUOTE, COMMA, COLON, BRACKET, BACKSLASH, BRACE] = Array.from(' ",:[\\{', (letter) =>
+  letter.charCodeAt(0),
+);
+const CLOSING = 2; // from the code of an opening bracket to that of the closing one
+
+/** @typedef {{keys: string[] | null, children: JsonNode[]}} JsonParts */
+
+/** @type {JsonParts} */
+const NO_PARTS = { keys: null, children: [] };
+
+/** A value and its position in its source. */
+export class JsonNode {
+  /**
+   * @param {"object" | "array" | "string" | "number" | "word"} type
+   * @param {string} source the text that it is part of
+   * @param {number} start
+   * @param {number} end
+   * @param {Int32Array} ends where each object and array ends, by its start
+   */
+  constructor(type, source, start, end, ends) {
+    this.type = type;
+    this.source = source;
+    this.start = start;
+    this.end = end;
+    this.ends = ends;
+    /** @type {JsonParts | null} */
+    this.parts = type === "object" || type === "array" ? null : NO_PARTS;
+  }
+
+  /** Of an object: the names as written, with their quotes; else null. */
+  get keys() {
+    this.parts ??= partsIn(this);
+    return this.parts.keys;
+  }
+
+  /** The values in an object or array. */
+  get children() {
+    this.parts ??= partsIn(this);
+    return this.parts.children;
+  }
+}
 
 const LARGEST_INNER = 1 << 20; // characters of a string that is tried as JSON
 const LONGEST_ESCAPE = 6; // characters
@@ -31,57 +63,69 @@ export function parseJson(source) {
     if (!NO_NUMBERS.test(source)) return null;
     if (!isJson(source.replace(TOKENS, (token) => (token.startsWith('"') ? token : "0")))) return null;
   }
-  const outside = jsonNode("array", source, 0, source.length, null, []);
-  const stack = [outside];
-  let inside = outside;
-  let at = 0;
-  while (at < source.length) {
-    const code = source.charCodeAt(at);
-    if (code === QUOTE) {
-      const end = endOfString(source, at);
-      if (inside.keys && inside.keys.length === inside.children.length) inside.keys.push(source.slice(at, end));
-      else inside.children.push(jsonNode("string", source, at, end, null, NO_CHILDREN));
-      at = end;
-    } else if (code <= BLANK || code === COMMA || code === COLON) {
-      at += 1;
-    } else if (code === BRACE || code === BRACKET) {
-      const node = jsonNode(code === BRACE ? "object" : "array", source, at, at, code === BRACE ? [] : null, []);
-      inside.children.push(node);
-      stack.push(node);
-      inside = node;
-      at += 1;
-    } else if (code === BRACE + 2 || code === BRACKET + 2) {
-      at += 1;
-      inside.end = at;
-      stack.pop();
-      inside = stack[stack.length - 1];
-    } else {
-      const end = endOfToken(source, at);
-      const type = /[-\dNI]/.test(source[at]) ? "number" : "word";
-      inside.children.push(jsonNode(type, source, at, end, null, NO_CHILDREN));
-      at = end;
-    }
-  }
+  const outside = new JsonNode("array", source, -1, source.length, endsIn(source));
   return outside.children[0];
 }
 
-const [BLANK, QUOTE, COMMA, COLON, BRACKET, BACKSLASH, BRACE] = Array.from(' ",:[\\{', (letter) =>
-  letter.charCodeAt(0),
-);
-/** @type {JsonNode[]} */
-const NO_CHILDREN = [];
+/**
+ * Find the names and values of an object or array, but not what is inside these.
+ * @param {JsonNode} node
+ * @returns {JsonParts}
+ */
+function partsIn({ type, source, start, end, ends }) {
+  /** @type {string[] | null} */
+  const keys = type === "object" ? [] : null;
+  /** @type {JsonNode[]} */
+  const children = [];
+  for (let at = start + 1; at < end; ) {
+    const code = source.charCodeAt(at);
+    if (isBetween(code) || code === BRACE + CLOSING || code === BRACKET + CLOSING) {
+      at += 1;
+      continue;
+    }
+    const kind = typeOf(code);
+    const next = ends[at] || (kind === "string" ? endOfString(source, at) : endOfToken(source, at));
+    if (kind === "string" && keys && keys.length === children.length) keys.push(source.slice(at, next));
+    else children.push(new JsonNode(kind, source, at, next, ends));
+    at = next;
+  }
+  return { keys, children };
+}
 
 /**
- * @param {JsonNode["type"]} type
- * @param {string} source
- * @param {number} start
- * @param {number} end
- * @param {string[] | null} keys
- * @param {JsonNode[]} children
- * @returns {JsonNode}
+ * Whether a character stands between values, or between a name and its value.
+ * @param {number} code
  */
-function jsonNode(type, source, start, end, keys, children) {
-  return { type, source, start, end, keys, children };
+function isBetween(code) {
+  return code <= BLANK || code === COMMA || code === COLON;
+}
+
+/**
+ * The type of a value, by its first character.
+ * @param {number} code
+ * @returns {JsonNode["type"]}
+ */
+function typeOf(code) {
+  if (code === QUOTE) return "string";
+  if (code === BRACE) return "object";
+  if (code === BRACKET) return "array";
+  return /[-\dNI]/.test(String.fromCharCode(code)) ? "number" : "word";
+}
+
+/**
+ * Find where each object and array ends.
+ * @param {string} source
+ */
+function endsIn(source) {
+  const found = new Int32Array(source.length);
+  const open = [];
+  for (let at = 0; at < source.length; at += 1) {
+    const code = source.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(source, at) - 1;
+    else if (code === BRACE || code === BRACKET) open.push(at);
+    else if (code === BRACE + CLOSING || code === BRACKET + CLOSING) found[open.pop() ?? 0] = at + 1;
+  }
+  return found;
 }
 
 /** @param {string} text */
@@ -138,7 +182,7 @@ function endOfToken(source, start) {
   let at = start;
   for (; at < source.length; at += 1) {
     const code = source.charCodeAt(at);
-    if (code <= BLANK || code === COMMA || code === BRACKET + 2 || code === BRACE + 2) break;
+    if (isBetween(code) || code === BRACKET + CLOSING || code === BRACE + CLOSING) break;
   }
   return at;
 }

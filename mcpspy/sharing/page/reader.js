@@ -1,13 +1,14 @@
 /** A message as a person reads it: its content as lines that fold, with pictures and sounds. */
 
 import { contentLines, outerLines, TextLines } from "./content.js";
-import { FoldingLines, lineElement, markLine, moreElement, setDepth } from "./folding.js";
-import { nodeText } from "./json.js";
+import { DEEPEST_PLACE, FoldingLines, lineElement, markLine, moreElement, setDepth } from "./folding.js";
+import { nodeText, pointedNodes } from "./json.js";
 import { saveBytes } from "./load.js";
 import { mediaFile, mediaText, mediaUrl, PICTURES, SOUNDS } from "./media.js";
 import { appendText, buttonElement, el, sizeText } from "./text.js";
 
 /** @typedef {import("./content.js").ContentLine} ContentLine */
+/** @typedef {import("./json.js").JsonNode} JsonNode */
 /** @typedef {{content: ContentLine, open: boolean, element: HTMLElement}} ReaderLine */
 
 /**
@@ -22,10 +23,10 @@ import { appendText, buttonElement, el, sizeText } from "./text.js";
 const LINES_AT_A_TIME = 200;
 const TEXT_AT_A_TIME = 1 << 16; // characters
 const SHOWN_UNASKED = 1 << 20; // characters
+const LEAST_LINE = 100; // characters that a line counts for, so that there are not too many lines
 const BEFORE_PLACE = 160; // characters of a text that are shown before a place in it
 /** @type {Record<ContentLine["kind"], string>} */
 const KIND_CLASSES = { text: "", string: "", number: "number", literal: "word", note: "dim", media: "dim" };
-const BLOCK_PLACES = ["", "/type", "/mimeType"]; // of a content block that are part of its line
 const MOST_PIXELS = 64e6; // of a picture that is shown at once
 
 /** @extends {FoldingLines<ReaderLine>} */
@@ -40,8 +41,11 @@ export class Reader extends FoldingLines {
     this.element.classList.add("content");
     this.root = root;
     this.name = name;
-    /** @type {Map<string, string>} the severity of the findings at a JSON Pointer */
-    this.marks = new Map(findings.map(({ pointer, severity }) => [pointer, severity]));
+    /** @type {Map<JsonNode, string>} the severity of the findings at a value */
+    this.marks = new Map();
+    for (const { pointer, severity } of findings) this.marks.set(markedNode(root, pointer), severity);
+    /** @type {Map<JsonNode, ReaderLine>} the line of each value that is shown or was shown */
+    this.values = new Map();
     /** @type {Map<HTMLElement, Run>} by the element behind its lines */
     this.runs = new Map();
     this.watcher = new IntersectionObserver((seen) => {
@@ -60,6 +64,7 @@ export class Reader extends FoldingLines {
     this.watcher.disconnect();
     this.lines.clear();
     this.runs.clear();
+    this.values.clear();
     this.element.replaceChildren();
     const stack = [{ owner: null, lines: changed(outerLines(this.root), change) }];
     this.addRun(stack, unfolded, (more) => this.element.append(more));
@@ -125,8 +130,10 @@ export class Reader extends FoldingLines {
       if (content.inside && (open || !content.opens)) stack.push({ owner: content, lines: content.inside() });
       fragment.append(line.element);
       this.lines.set(line.element, line);
+      if (!content.above || content.above.node !== content.node) this.values.set(content.node, line);
       made.push(line);
-      const shown = content.media ? content.node.end - content.node.start : content.text.length;
+      const length = content.media ? content.node.end - content.node.start : content.text.length;
+      const shown = Math.max(length, LEAST_LINE);
       size += shown;
       run.left -= shown;
     }
@@ -193,11 +200,15 @@ export class Reader extends FoldingLines {
     const last = this.element.lastElementChild;
     const run = last instanceof HTMLElement ? this.runs.get(last) : undefined;
     if (!run) return;
-    const passed = () => {
-      const all = this.element.children;
-      return Array.prototype.indexOf.call(all, this.current?.element) + step >= all.length - 1;
+    const isNear = () => {
+      let at = this.element.lastElementChild;
+      for (let passed = 0; passed <= step && at !== this.current?.element; passed += 1) {
+        if (!at) return true;
+        at = at.previousElementSibling;
+      }
+      return at === this.current?.element;
     };
-    while (run.stack.length && run.left > 0 && passed()) this.grow(run);
+    while (run.stack.length && run.left > 0 && isNear()) this.grow(run);
   }
 
   /**
@@ -206,7 +217,9 @@ export class Reader extends FoldingLines {
    */
   drawn(content) {
     if (!content) return null;
-    for (const line of this.lines.values()) if (isSameLine(line.content, content)) return line;
+    const line = this.values.get(content.node);
+    if (line && isSameLine(line.content, content)) return line.element.isConnected ? line : null;
+    for (const other of this.lines.values()) if (isSameLine(other.content, content)) return other;
     return null;
   }
 
@@ -215,16 +228,14 @@ export class Reader extends FoldingLines {
    * @param {string} pointer
    */
   reveal(pointer) {
+    const way = pointedNodes(this.root, pointer);
+    const levels = new Map(way.map((node, level) => [node, level]));
     let best = null;
-    let longest = -1;
+    let nearest = -1;
     for (const line of contentLines(this.root)) {
-      const path = pointerOf(line);
-      if (isWithin(path, pointer)) {
-        best = line;
-        break;
-      }
-      const around = line.block ? parentOf(path) : path;
-      if (isWithin(pointer, around) && around.length > longest) [best, longest] = [line, around.length];
+      const level = Math.max(...[line.node, ...line.blocks.slice(0, 1)].map((node) => levels.get(node) ?? -1));
+      if (level > nearest) [best, nearest] = [line, level];
+      if (nearest === way.length - 1) break;
     }
     if (best) this.goTo(best);
   }
@@ -235,9 +246,9 @@ export class Reader extends FoldingLines {
    */
   goTo(line) {
     const way = [];
-    for (let at = /** @type {ContentLine | null} */ (line); at; at = at.above) way.unshift(at);
+    for (let at = /** @type {ContentLine | null} */ (line); at; at = at.above) way.push(at);
     let found = null;
-    for (const one of way) {
+    for (const one of way.reverse().slice(0, DEEPEST_PLACE)) {
       if (found && !found.open && found.content.opens) this.unfold(found);
       found = this.drawn(one) ?? this.reach(one);
       if (!found) return null;
@@ -253,7 +264,7 @@ export class Reader extends FoldingLines {
    */
   reach(wanted) {
     for (const run of [...this.runs.values()]) {
-      const at = run.stack.findIndex(({ owner }) => isSameLine(owner, wanted.above));
+      const at = run.stack.findLastIndex(({ owner }) => isSameLine(owner, wanted.above));
       if (at < 0) continue;
       const deeper = run.stack.splice(at + 1);
       if (deeper.length) this.addGap(run, deeper);
@@ -326,10 +337,8 @@ export class Reader extends FoldingLines {
   }
 
   /** @param {ContentLine} content */
-  severityAt(content) {
-    const path = pointerOf(content);
-    const block = content.block ? BLOCK_PLACES.map((place) => parentOf(path) + place) : [];
-    for (const pointer of [path, ...block]) if (this.marks.has(pointer)) return this.marks.get(pointer);
+  severityAt({ node, blocks }) {
+    for (const one of [node, ...blocks.slice(0, 1)]) if (this.marks.has(one)) return this.marks.get(one);
     return undefined;
   }
 
@@ -432,23 +441,12 @@ function isSameLine(one, other) {
 }
 
 /**
- * The JSON Pointer of the value of a line.
- * @param {ContentLine} line
- */
-function pointerOf({ path }) {
-  return path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
-}
-
-/** @param {string} pointer */
-function parentOf(pointer) {
-  return pointer.slice(0, pointer.lastIndexOf("/"));
-}
-
-/**
- * Whether a JSON Pointer leads to a value or into it.
+ * The value at a JSON Pointer; the type of a content block is part of the line of the block.
+ * @param {JsonNode} root
  * @param {string} pointer
- * @param {string} value
  */
-function isWithin(pointer, value) {
-  return pointer === value || pointer.startsWith(`${value}/`);
+function markedNode(root, pointer) {
+  const way = pointedNodes(root, pointer);
+  const block = /\/content\/(?:\d+\/)?(?:type|mimeType)$/.test(pointer) ? way[way.length - 2] : undefined;
+  return block ?? way[way.length - 1];
 }

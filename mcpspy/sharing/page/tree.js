@@ -1,6 +1,6 @@
 /** A JSON message as a tree that folds: the names and values as they are written, with escapes of letters decoded. */
 
-import { FoldingLines, lineElement, markLine, moreElement } from "./folding.js";
+import { DEEPEST_PLACE, FoldingLines, lineElement, markLine, moreElement } from "./folding.js";
 import { innerJson, nodeText, pointedNodes, readableJson } from "./json.js";
 import { appendLongText, buttonElement, clipText, countText, el } from "./text.js";
 
@@ -147,7 +147,7 @@ export class JsonTree extends FoldingLines {
    */
   goTo(way, first = 0) {
     let line = this.lineOf(this.element.firstElementChild);
-    for (const node of way.slice(1)) {
+    for (const node of way.slice(1, DEEPEST_PLACE)) {
       if (line && !line.open) this.unfold(line);
       let next = this.lineWith(node);
       for (let more = line && moreInside(line.element); !next && more; more = line && moreInside(line.element)) {
@@ -206,8 +206,8 @@ export class JsonTree extends FoldingLines {
  */
 function wayTo(place) {
   const found = [];
-  for (let at = /** @type {TreePlace | null} */ (place); at; at = at.above) found.unshift(at.node);
-  return found;
+  for (let at = /** @type {TreePlace | null} */ (place); at; at = at.above) found.push(at.node);
+  return found.reverse();
 }
 
 /**

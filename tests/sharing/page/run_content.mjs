@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const folder = pathToFileURL(`${process.argv[2]}/`);
-const { contentLines, READ } = await import(new URL("content.js", folder));
+const { contentLines, READ, stepsOf } = await import(new URL("content.js", folder));
 const { nodeText, parseJson, readableJson } = await import(new URL("json.js", folder));
 const { mediaFile, mediaOf, mediaText, mediaUrl } = await import(new URL("media.js", folder));
 const { messages, media, written } = JSON.parse(readFileSync(0, "utf-8"));
@@ -19,7 +19,7 @@ const answers = {
       line.label,
       line.text,
       line.kind,
-      line.path,
+      stepsOf(line.path),
       line.opens,
       line.folded,
       Array.from(nodeText(line.node).slice(0, line.start)).length,

@@ -271,6 +271,23 @@ def test_megabytes_show_their_first_screen_at_once_and_a_place_far_behind(shown)
     assert lines(page) == ["text ", "end: here"]
 
 
+def test_a_deep_message_and_one_of_short_lines_stay_usable(shown):
+    """The path of a value, and the search for a shown line, must not grow with the depth."""
+    deep = '{"structuredContent":' + '{"a":' * 20_000 + '"needle"' + "}" * 20_000 + "}"
+    page = shown(
+        json.loads('{"content": [{"type": "text", "text": "' + "a\\n" * 1_000_000 + '"}]}'),
+        f'< | {{"jsonrpc":"2.0","id":9,"result":{deep}}}',
+    )
+    page.press(ENTER + "G")
+    assert page.value("document.querySelectorAll('.selected .line').length") < 12_000
+    page.press(ESCAPE + "j")
+    page.selected()
+    page.browser.script("document.getElementById('form-content').click()")
+    page.press(ENTER + "+G" + ESCAPE)
+    assert page.filter("needle") == "1 of 7"
+    assert page.value("document.querySelectorAll('.selected .line').length") < 12_000
+
+
 def test_a_finding_leads_to_its_place(shown):
     page = shown(text("a\u202eb") | {"structuredContent": {"many": list(range(300))}})
     assert lines(page)[0] == "text: a\\u202eb ◂ warning"
