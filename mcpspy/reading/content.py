@@ -152,9 +152,9 @@ def _is_element(value: _Value) -> bool:
 
 
 def _title(element: Any) -> str:
-    """Return the label of an element of an array: what names it, if anything does."""
+    """Return the label of an element of an array: the text that names it. A number would look like an index."""
     named = (element.get(name) for name in _TITLES) if isinstance(element, dict) else ()
-    return next((it for it in named if isinstance(it, str) and it), "-")
+    return next((it for it in named if isinstance(it, str) and it and not isinstance(it, Number)), "-")
 
 
 def _scalar(value: Any) -> tuple[str, str]:

@@ -176,13 +176,13 @@ function* valuesInside({ label, path, node }, depth) {
 }
 
 /**
- * The label of an element of an array: what names it, if anything does.
+ * The label of an element of an array: the text that names it. A number would look like an index.
  * @param {JsonNode} node
  */
 function titleOf(node) {
   for (const name of node.keys ? TITLES : []) {
-    const found = textOf(memberOf(node, name));
-    if (found) return found;
+    const found = memberOf(node, name);
+    if (found?.type === "string" && found.end - found.start > 2) return nodeText(found);
   }
   return "-";
 }
