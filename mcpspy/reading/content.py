@@ -140,7 +140,8 @@ def _inside(value: _Value, depth: int) -> list[_Value]:
     """Return the members or elements of a value, to be shown at a depth."""
     of = value.value
     if isinstance(of, dict):
-        told = tuple(name for name in _TITLES if of.get(name) == value.label) if _is_element(value) else ()
+        titled = _is_element(value) and len(of) > 1  # else nothing would be inside
+        told = tuple(name for name in _TITLES if of.get(name) == value.label) if titled else ()
         return _members(depth, of, value.path, told[:1])
     return [_Value(depth, _title(it), (*value.path, n), it) for n, it in enumerate(of)]
 
@@ -150,9 +151,9 @@ def _is_element(value: _Value) -> bool:
 
 
 def _title(element: Any) -> str:
-    """Return the label of an element of an array: what names it, if anything does."""
+    """Return the label of an element of an array: the text that names it. A number would look like an index."""
     named = (element.get(name) for name in _TITLES) if isinstance(element, dict) else ()
-    return next((it for it in named if isinstance(it, str) and it), "-")
+    return next((it for it in named if isinstance(it, str) and it and not isinstance(it, Number)), "-")
 
 
 def _scalar(value: Any) -> tuple[str, str]:

@@ -120,6 +120,20 @@ def _gif(head: bytes) -> tuple[int, int]:
     return width, height
 
 
+def _bmp(head: bytes) -> tuple[int, int]:
+    width, height = struct.unpack_from("<Ii", head, 18)
+    return width, abs(height)  # negative if the first line is the upper one
+
+
+def _avif(head: bytes) -> tuple[int, int] | None:
+    """Find the box with the size of the picture (ISO 23008-12, 6.5.3)."""
+    at = head.find(b"ispe")
+    if at < 0:
+        return None
+    width, height = struct.unpack_from(">II", head, at + 8)
+    return width, height
+
+
 def _jpeg(head: bytes) -> tuple[int, int] | None:
     """Find the segment that begins the frame, going from segment to segment."""
     at = 2
@@ -140,7 +154,8 @@ def _jpeg(head: bytes) -> tuple[int, int] | None:
 def _webp(head: bytes) -> tuple[int, int] | None:
     kind = head[12:16]
     if kind == b"VP8X":
-        return 1 + int.from_bytes(head[24:27], "little"), 1 + int.from_bytes(head[27:30], "little")
+        width, height = struct.unpack_from("<I", head, 24)[0], struct.unpack_from("<I", head, 26)[0]
+        return 1 + (width & 0xFFFFFF), 1 + (height >> 8)
     if kind == b"VP8L":
         bits = struct.unpack_from("<I", head, 21)[0]
         return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
@@ -161,7 +176,7 @@ def _svg(head: bytes) -> tuple[str, str] | None:
     return (box[1].decode(), box[2].decode()) if box else None
 
 
-_DIMENSIONS = {"PNG": _png, "GIF": _gif, "JPEG": _jpeg, "WebP": _webp, "SVG": _svg}
+_DIMENSIONS = {"PNG": _png, "GIF": _gif, "BMP": _bmp, "AVIF": _avif, "JPEG": _jpeg, "WebP": _webp, "SVG": _svg}
 
 
 def _wave_length(head: bytes) -> str:

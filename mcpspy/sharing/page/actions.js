@@ -28,6 +28,13 @@ const SCROLL_STEP = 40; // pixels
  * @returns {KeyAction[]}
  */
 export function pageActions({ state, views, detail, search, notice }) {
+  /**
+   * @param {number} step
+   * @param {string} where
+   */
+  const match = (step, where) => () => {
+    if (!detail.nextPlace(step) && !search.next(step)) notice(`No more matches ${where}.`);
+  };
   return [
     ...Object.entries(VIEW_KEYS).map(([view, key]) => ({
       keys: [key],
@@ -47,18 +54,24 @@ export function pageActions({ state, views, detail, search, notice }) {
       act: () => views.open() && detail.focus(),
     },
     { keys: ["/"], text: "filter", where: "searching", act: () => goToFilter(state) },
-    { keys: ["n"], text: "next match", act: () => search.next(1) || notice("No more matches below.") },
-    { keys: ["N"], text: "previous match", act: () => search.next(-1) || notice("No more matches above.") },
+    { keys: ["n"], text: "next match in the message, then in the next row", act: match(1, "below") },
+    { keys: ["N"], text: "previous match", act: match(-1, "above") },
     { keys: ["Escape"], text: "back to the list; again: no filter", act: () => goBack(views, search) },
     ...rowActions(state, notice),
-    { keys: ["r"], text: "tree/raw/hex", where: "the message, from the list too", act: () => detail.turnForm() },
+    {
+      keys: ["r"],
+      text: "content/tree/raw/hex",
+      where: "the message, from the list too",
+      act: () => detail.turnForm(),
+    },
     { keys: ["b"], text: "pair: the request beside its response", act: () => detail.turnPair() },
-    { keys: ["y"], text: "copy", act: () => detail.copy() },
-    { keys: ["s"], text: "save", act: () => detail.save() },
+    { keys: ["y"], text: "copy the message, or the selected value in it", act: () => detail.copy(true) },
+    { keys: ["s"], text: "save the frame, or the selected image or sound", act: () => detail.save(true) },
     { keys: ["ArrowRight", "l"], text: "unfold", where: "findings", act: () => views.foldOne(true) },
     { keys: ["ArrowLeft", "h"], text: "fold", act: () => views.foldOne(false) },
     { keys: ["+"], text: "unfold all", act: () => views.fold(true) },
     { keys: ["-"], text: "fold all", act: () => views.fold(false) },
+    { keys: ["S"], text: "sort by the next column", where: "tools", act: () => views.sort() },
     { keys: ["d"], text: "dark or light", where: "the page", act: turnTheme },
     { keys: ["?"], text: "help", act: showHelp },
   ];
@@ -113,38 +126,34 @@ function isFailureOrFinding(row) {
 }
 
 /**
- * The keys in a message that is shown as a tree.
+ * The keys in a message that is shown as lines that fold.
  * @param {import("./detail.js").Detail} detail
  * @returns {KeyAction[]}
  */
 export function treeActions(detail) {
-  /** @param {(tree: import("./tree.js").JsonTree) => void} what */
+  /** @param {(lines: import("./tree.js").JsonTree | import("./reader.js").Reader) => void} what */
   const on = (what) => () => {
-    const tree = detail.focusedTree();
-    if (tree) what(tree);
+    const lines = detail.focusedLines();
+    if (lines) what(lines);
   };
   return [
-    { keys: ["ArrowUp", "k"], text: "up", act: on((tree) => tree.move(-1)) },
-    { keys: ["ArrowDown", "j"], text: "down", act: on((tree) => tree.move(1)) },
-    { keys: ["PageUp"], text: "page up", act: on((tree) => tree.move(-20)) },
-    { keys: ["PageDown"], text: "page down", act: on((tree) => tree.move(20)) },
-    { keys: ["Home", "g"], text: "first", act: on((tree) => tree.move(-FAR)) },
-    { keys: ["End", "G"], text: "last", act: on((tree) => tree.move(FAR)) },
+    { keys: ["ArrowUp", "k"], text: "up", act: on((lines) => lines.move(-1)) },
+    { keys: ["ArrowDown", "j"], text: "down", act: on((lines) => lines.move(1)) },
+    { keys: ["PageUp"], text: "page up", act: on((lines) => lines.move(-20)) },
+    { keys: ["PageDown"], text: "page down", act: on((lines) => lines.move(20)) },
+    { keys: ["Home", "g"], text: "first", act: on((lines) => lines.move(-FAR)) },
+    { keys: ["End", "G"], text: "last", act: on((lines) => lines.move(FAR)) },
     {
       keys: ["ArrowLeft", "h"],
       text: "fold",
       where: "in the message",
-      act: on((tree) => tree.current?.open && tree.turn()),
+      act: on((lines) => lines.close()),
     },
-    { keys: ["ArrowRight", "l"], text: "unfold", act: on((tree) => !tree.current?.open && tree.turn()) },
-    { keys: ["Enter", " "], text: "fold/unfold", act: on((tree) => tree.turn()) },
-    { keys: ["-"], text: "fold all", act: on((tree) => tree.foldAll()) },
-    { keys: ["+"], text: "unfold all", act: on((tree) => tree.unfoldAll()) },
-    {
-      keys: ["z"],
-      text: "fold all/unfold all",
-      act: on((tree) => (tree.current && tree.lines.size > 1 ? tree.foldAll() : tree.unfoldAll())),
-    },
+    { keys: ["ArrowRight", "l"], text: "unfold", act: on((lines) => lines.open()) },
+    { keys: ["Enter", " "], text: "fold/unfold", act: on((lines) => lines.turn()) },
+    { keys: ["-"], text: "fold all", act: on((lines) => lines.foldAll()) },
+    { keys: ["+"], text: "unfold all", act: on((lines) => lines.unfoldAll()) },
+    { keys: ["z"], text: "fold all/unfold all", act: on((lines) => lines.turnAll()) },
   ];
 }
 

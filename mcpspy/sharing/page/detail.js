@@ -1,13 +1,16 @@
 /** The selected message, and beside it the other message of its exchange. */
 
 import { hexElement, rawElement } from "./bodies.js";
+import { READ } from "./content.js";
 import { factElements, findingElements, headElement, stderrElement, subjectElement } from "./facts.js";
 import { saveBytes } from "./load.js";
 import { messageOf } from "./message.js";
+import { Reader } from "./reader.js";
 import { isAnswer } from "./session.js";
 import { FORMS } from "./state.js";
 import { byId, el } from "./text.js";
 import { JsonTree } from "./tree.js";
+import { markPlace, wordFinder, wordRanges } from "./words.js";
 
 const SIDE_BY_SIDE = 620; // pixels, as in the style sheet
 
@@ -22,14 +25,18 @@ export class Detail {
     this.notice = notice;
     /** @type {import("./capture.js").Capture | null} */
     this.capture = null;
-    /** @type {Map<HTMLElement, JsonTree>} the trees that are shown */
-    this.trees = new Map();
+    /** @type {Map<HTMLElement, JsonTree | Reader>} the messages that are shown as lines */
+    this.folding = new Map();
+    this.places = new Places([].values());
+    /** Whether the last place in the next message is shown, because the search goes up. */
+    this.fromEnd = false;
+    state.on("shown", () => this.findPlaces());
     for (const change of /** @type {const} */ (["row", "form", "pair"])) state.on(change, () => this.schedule());
     this.scheduled = false;
     for (const form of FORMS) byId(`form-${form}`).addEventListener("click", () => state.setForm(form));
     byId("pair").addEventListener("click", () => this.turnPair());
-    byId("copy").addEventListener("click", () => this.copy());
-    byId("save").addEventListener("click", () => this.save());
+    byId("copy").addEventListener("click", () => this.copy(false));
+    byId("save").addEventListener("click", () => this.save(false));
     capture.then(
       (found) => {
         this.capture = found;
@@ -47,18 +54,19 @@ export class Detail {
     if (this.scheduled) return;
     this.scheduled = true;
     requestAnimationFrame(() => {
-      this.scheduled = false;
-      this.show();
+      if (this.scheduled) this.show();
     });
   }
 
   show() {
+    this.scheduled = false;
     const { state, capture } = this;
-    for (const form of FORMS) byId(`form-${form}`).setAttribute("aria-pressed", String(form === state.form));
+    const shown = state.row ? this.formOf(state.row) : "";
+    for (const form of FORMS) byId(`form-${form}`).setAttribute("aria-pressed", String(form === shown));
     byId("pair").setAttribute("aria-pressed", String(state.pair));
     const cards = byId("cards");
     if (!capture) return;
-    this.trees.clear();
+    this.folding.clear();
     if (!state.row) {
       cards.replaceChildren(el("p", { class: "dim" }, "Select a row to see its message."));
       return;
@@ -72,6 +80,15 @@ export class Detail {
     if (focused) this.focus();
     cards.scrollTop = 0;
     byId("detail").scrollTop = 0;
+    this.findPlaces();
+  }
+
+  /**
+   * The form in which a message is shown: the one that the user chose, else the one that suits it.
+   * @param {import("./session.js").Row} row
+   */
+  formOf(row) {
+    return this.state.form ?? (row.kind === "error" || READ.includes(row.method ?? "") ? "content" : "tree");
   }
 
   /** @param {number} place */
@@ -90,13 +107,13 @@ export class Detail {
     const message = messageOf(row, capture);
     const heads = capture.heads(row.channel);
     const body = this.body(row, message, width);
-    const tree = this.trees.get(body);
+    const lines = this.folding.get(body);
     const found = el("article", {
       class: place === this.state.place ? "card selected" : "card",
       "aria-label": `message #${row.n}`,
     });
     found.append(subjectElement(row), el("div", { class: "facts" }, ...factElements(row, capture)));
-    found.append(...findingElements(row, session.rules, (pointer) => tree?.reveal(pointer)));
+    found.append(...findingElements(row, session.rules, (pointer) => lines?.reveal(pointer)));
     found.append(...this.callElements(place));
     const head =
       row.kind === "request" || row.from === "client"
@@ -125,23 +142,56 @@ export class Detail {
   }
 
   /**
-   * The message in the chosen form; a message that is not JSON has no tree.
+   * The message in its form; a message that is not JSON is a text or bytes.
    * @param {import("./session.js").Row} row
    * @param {import("./message.js").Message} message
    * @param {number} width pixels that there are
    * @returns {HTMLElement}
    */
   body(row, message, width) {
-    if (this.state.form === "hex") return hexElement(message.bytes, width);
-    if (this.state.form === "raw" || !message.json) return rawElement(message.text);
-    const tree = new JsonTree(message.json, row.findings);
-    this.trees.set(tree.element, tree);
-    return tree.element;
+    const form = this.formOf(row);
+    if (form === "hex") return hexElement(message.bytes, width);
+    if (form === "raw" || !message.json) return rawElement(message.text);
+    const lines =
+      form === "tree"
+        ? new JsonTree(message.json, row.findings)
+        : new Reader(message.json, row.findings, `frame-${row.n}`);
+    this.folding.set(lines.element, lines);
+    return lines.element;
   }
 
-  /** The tree that has the focus. */
-  focusedTree() {
-    return document.activeElement instanceof HTMLElement ? this.trees.get(document.activeElement) : undefined;
+  /** The message that has the focus, if it is shown as lines. */
+  focusedLines() {
+    const found = document.activeElement?.closest(".tree");
+    return found instanceof HTMLElement ? this.folding.get(found) : undefined;
+  }
+
+  /** Look for the words of the filter in the selected message, and show the first place that has them. */
+  findPlaces() {
+    const { words } = this.state;
+    const body = document.querySelector("#cards .selected :is(.tree, .raw)");
+    markPlace(null, words);
+    this.places = new Places([].values());
+    if (body instanceof HTMLElement && words.some(Boolean)) {
+      const lines = this.folding.get(body);
+      this.places = new Places(lines ? lines.places(wordFinder(words)) : rangesIn(body, words));
+      if (this.fromEnd) this.places.toEnd();
+      this.nextPlace(this.fromEnd ? -1 : 1);
+    }
+    this.fromEnd = false;
+  }
+
+  /**
+   * Show the next place in the selected message that the filter looks for; returns whether there is one.
+   * @param {number} step 1 or -1
+   */
+  nextPlace(step) {
+    if (this.scheduled) this.show();
+    const go = this.places.next(step);
+    this.fromEnd = !go && step < 0;
+    if (!go) return false;
+    markPlace(go()?.element ?? null, this.state.words);
+    return true;
   }
 
   /** Whether a text has the focus. */
@@ -164,9 +214,10 @@ export class Detail {
     found?.focus();
   }
 
-  /** Show the tree, the text, the bytes, in turn. */
+  /** Show the content, the tree, the text, the bytes, in turn. */
   turnForm() {
-    this.state.setForm(FORMS[(FORMS.indexOf(this.state.form) + 1) % FORMS.length]);
+    const form = this.state.row ? this.formOf(this.state.row) : FORMS[0];
+    this.state.setForm(FORMS[(FORMS.indexOf(form) + 1) % FORMS.length]);
   }
 
   turnPair() {
@@ -174,25 +225,77 @@ export class Detail {
     this.state.tell("pair");
   }
 
-  /** Copy the text of the selected frame. */
-  async copy() {
+  /**
+   * Copy the text of the selected frame.
+   * @param {boolean} part if a value in it is selected: its text
+   */
+  async copy(part) {
     if (!this.capture || !this.state.row) return;
+    const value = part ? (this.focusedLines()?.copied() ?? null) : null;
     const { text, json } = messageOf(this.state.row, this.capture);
-    const copied = json ? json.source.slice(json.start, json.end) : text;
+    const copied = value ?? (json ? json.source.slice(json.start, json.end) : text);
     try {
       await navigator.clipboard.writeText(copied);
     } catch {
       copyBySelection(copied);
     }
-    this.notice(`Copied the message of #${this.state.row.n}.`);
+    this.notice(`Copied ${value === null ? "the message" : "a value"} of #${this.state.row.n}.`);
   }
 
-  /** Save the selected frame, byte for byte. */
-  save() {
+  /**
+   * Save the selected frame, byte for byte.
+   * @param {boolean} part if an image or a sound in it is selected: its bytes
+   */
+  save(part) {
     if (!this.capture || !this.state.row) return;
+    if (part && this.focusedLines()?.savePart()) return;
     const { n } = this.state.row;
     const { bytes, json } = messageOf(this.state.row, this.capture);
     saveBytes(new Uint8Array(bytes), `frame-${n}.${json ? "json" : "txt"}`);
+  }
+}
+
+/** The places that a search finds in a message, one after the other; they are looked for as they are wanted. */
+class Places {
+  /** @param {Iterator<() => {element: HTMLElement} | null>} found */
+  constructor(found) {
+    this.found = found;
+    /** @type {(() => {element: HTMLElement} | null)[]} */
+    this.known = [];
+    this.at = -1;
+  }
+
+  /** @param {number} step 1 or -1 */
+  next(step) {
+    const at = this.at + step;
+    if (at === this.known.length) {
+      const { value, done } = this.found.next();
+      if (!done) this.known.push(value);
+    }
+    if (this.known[at]) this.at = at;
+    return this.known[at] ?? null;
+  }
+
+  /** Go behind the last place. */
+  toEnd() {
+    while (this.next(1));
+    this.at = this.known.length;
+  }
+}
+
+/**
+ * The places in a text that is shown as it is.
+ * @param {HTMLElement} element
+ * @param {string[]} words
+ */
+function* rangesIn(element, words) {
+  for (const range of wordRanges(element, words)) {
+    yield () => {
+      const { top } = range.getBoundingClientRect();
+      const cards = byId("cards");
+      cards.scrollBy(0, top - cards.getBoundingClientRect().top - cards.clientHeight / 2);
+      return null;
+    };
   }
 }
 

@@ -45,6 +45,7 @@ export function answerKeys(scopes) {
       !target.closest("input[type=search]")
     )
       return;
+    if (target?.closest("audio") && event.key !== "Escape") return;
     if (target?.closest("pre") && SCROLL_KEYS.includes(event.key)) return;
     for (const actions of scopes()) {
       const found = actions.find(({ keys }) => keys.includes(event.key));

@@ -44,7 +44,7 @@ async function startPage() {
   const inText = textActions(detail);
   answerKeys(() => {
     if (detail.focusedText()) return [inText, general];
-    return detail.focusedTree() ? [inTree, general] : [general];
+    return detail.focusedLines() ? [inTree, general] : [general];
   });
   writeHelp([
     ...general,

@@ -91,7 +91,7 @@ def page() -> PageFrame:
     script = f'"use strict";\n{one_script(texts)}'
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(styles)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        "media-src data:; base-uri 'none'; form-action 'none'"
     )
     whole = frame.replace(
         _POLICY_PLACE, f'{_POLICY_PLACE}\n<meta http-equiv="Content-Security-Policy" content="{policy}">'

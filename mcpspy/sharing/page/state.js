@@ -7,7 +7,7 @@ import { rowAddress } from "./session.js";
 /** The key of each view, in the order of the tabs. */
 export const VIEW_KEYS = { timeline: "1", problems: "w", findings: "2", tools: "3", sequence: "4", stderr: "5" };
 export const VIEWS = Object.keys(VIEW_KEYS);
-export const FORMS = ["tree", "raw", "hex"];
+export const FORMS = ["content", "tree", "raw", "hex"];
 
 export class State {
   /** @param {import("./session.js").Session} session */
@@ -16,7 +16,8 @@ export class State {
     /** The selected row; -1 if there is none. */
     this.place = session.rows.length ? 0 : -1;
     this.view = VIEWS[0];
-    this.form = FORMS[0];
+    /** @type {string | null} the form of messages that the user chose; null: each has the form that suits it */
+    this.form = null;
     /** Whether the other message of an exchange is shown too. */
     this.pair = true;
     /** Whether times are those since the row above. */

@@ -2,12 +2,25 @@
  * Text for people: captured text made safe to show, quantities, and elements that contain text.
  *
  * Captured text is hostile. It never becomes markup, because elements get it only as text. Invisible characters
- * (controls, changes of direction, joiners, piles of accents) are shown as escapes, as on a terminal (`mcpspy.text`).
+ * (controls, changes of direction, piles of accents) are shown as escapes, as on a terminal (`mcpspy.text`). Joiners stay
+ * where they join: letters of scripts that need them, and emoji.
  */
 
+// The scripts whose letters change their form beside a joiner (Unicode Standard, 23.2).
+const JOINING =
+  "\\p{scx=Arab}\\p{scx=Syrc}\\p{scx=Mong}\\p{scx=Nkoo}\\p{scx=Deva}\\p{scx=Beng}\\p{scx=Guru}\\p{scx=Gujr}\\p{scx=Orya}\\p{scx=Taml}\\p{scx=Telu}\\p{scx=Knda}\\p{scx=Mlym}\\p{scx=Sinh}\\p{scx=Khmr}\\p{scx=Mymr}\\p{scx=Tibt}";
+const JOINED = [
+  `(?<=[${JOINING}])[\\u200c\\u200d](?=[${JOINING}])`,
+  "(?<=\\p{ExtPict}[\\ufe0f\\u{1f3fb}-\\u{1f3ff}]?)\\u200d(?=\\p{ExtPict})",
+  "(?<=\\p{ExtPict})\\ufe0f",
+  "(?<=[0-9#*])\\ufe0f(?=\\u20e3)",
+].join("|");
+
 // Controls, format characters, unpaired surrogates, separators; invisible characters; and marks piled on marks.
-const UNSEEN =
-  /(?:\p{Cc}|\p{Cf}|\p{Cs}|\p{Zl}|\p{Zp}|\u034f|\u115f|\u1160|\u2800|\u3164|\ufe0f|\uffa0|[\u{e0000}-\u{e0fff}]|(?<=[\p{Mn}\p{Me}]{4})[\p{Mn}\p{Me}])+/gu;
+const UNSEEN = new RegExp(
+  `(?:(?!${JOINED})(?:\\p{Cc}|\\p{Cf}|\\p{Cs}|\\p{Zl}|\\p{Zp}|\\u034f|\\u115f|\\u1160|\\u2800|\\u3164|\\ufe0f|\\uffa0|[\\u{e0000}-\\u{e0fff}]|(?<=[\\p{Mn}\\p{Me}]{4})[\\p{Mn}\\p{Me}]))+`,
+  "gu",
+);
 const PLAIN = /^[\x20-\x7e]*$/;
 const NAMED_ESCAPES = new Map([
   ["\n", "\\n"],

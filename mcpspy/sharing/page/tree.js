@@ -1,11 +1,7 @@
-/**
- * A JSON message as a tree that folds.
- *
- * The tree is a flat list of lines with a depth each, and a container's lines are created when it is unfolded. So a
- * deep or a large message costs no more than what is shown, and nothing here recurses.
- */
+/** A JSON message as a tree that folds: the names and values as they are written, with escapes of letters decoded. */
 
-import { nodeText, parseJson, pointedNodes } from "./json.js";
+import { DEEPEST_PLACE, FoldingLines, lineElement, markLine, moreElement } from "./folding.js";
+import { innerJson, nodeText, pointedNodes, readableJson } from "./json.js";
 import { appendLongText, buttonElement, clipText, countText, el } from "./text.js";
 
 /**
@@ -16,56 +12,34 @@ import { appendLongText, buttonElement, clipText, countText, el } from "./text.j
  * @property {HTMLElement} element
  */
 
+/**
+ * A value that is searched.
+ * @typedef {object} TreePlace
+ * @property {string} key as written
+ * @property {import("./json.js").JsonNode} node
+ * @property {TreePlace | null} above
+ */
+
 const UNFOLDED_AT_FIRST = 150; // lines
 const UNFOLDED_AT_MOST = 5000; // lines that "unfold all" creates
 const BRANCH = 100; // children of a container that are created at a time
 const LONG_STRING = 400; // characters
-const LONG_KEY = 200; // characters
-const DEEPEST_INDENT = 40; // levels
-const LARGEST_INNER = 1 << 20; // characters of a string that is searched for JSON
+const FARTHEST = 1 << 18; // characters of a string that are shown to get to a place in it
 
-export class JsonTree {
+/** @extends {FoldingLines<TreeLine>} */
+export class JsonTree extends FoldingLines {
   /**
    * @param {import("./json.js").JsonNode} root
    * @param {import("./session.js").Finding[]} findings about the message
    */
   constructor(root, findings) {
+    super("message");
     this.root = root;
-    this.element = el("div", { class: "tree", role: "tree", tabindex: 0, "aria-label": "message" });
-    /** @type {Map<HTMLElement, TreeLine>} */
-    this.lines = new Map();
     /** @type {Map<import("./json.js").JsonNode, string>} the severity of the findings at a value */
     this.marks = new Map();
     for (const finding of findings) this.marks.set(pointedNodes(root, finding.pointer).pop() ?? root, finding.severity);
-    /** @type {TreeLine | null} */
-    this.current = null;
-    this.element.addEventListener("click", (event) => this.press(event));
     this.unfoldAll(UNFOLDED_AT_FIRST);
-    this.setCurrent(this.lineOf(this.element.firstElementChild));
-  }
-
-  /** @param {Element | null} element */
-  lineOf(element) {
-    return element instanceof HTMLElement ? (this.lines.get(element) ?? null) : null;
-  }
-
-  /** @param {MouseEvent} event */
-  press(event) {
-    const target = event.target instanceof Element ? event.target : null;
-    const line = this.lineOf(target?.closest("[role=treeitem]") ?? null);
-    if (!line || target?.closest("button")) return;
-    this.setCurrent(line);
-    if (!getSelection()?.toString()) this.turn();
-  }
-
-  /** @param {TreeLine | null} line */
-  setCurrent(line) {
-    this.current?.element.setAttribute("aria-selected", "false");
-    this.current = line;
-    if (!line) return;
-    line.element.setAttribute("aria-selected", "true");
-    line.element.id ||= `line-${Math.random().toString(36).slice(2)}`;
-    this.element.setAttribute("aria-activedescendant", line.element.id);
+    this.setFirst();
   }
 
   /** Fold everything. */
@@ -73,7 +47,13 @@ export class JsonTree {
     this.lines.clear();
     this.element.replaceChildren();
     this.addLines([{ key: null, node: this.root }], 0, null);
-    this.setCurrent(this.lineOf(this.element.firstElementChild));
+    this.setFirst();
+  }
+
+  /** Fold everything, or unfold it if everything is folded. */
+  turnAll() {
+    if (this.current && this.lines.size > 1) this.foldAll();
+    else this.unfoldAll();
   }
 
   /**
@@ -101,11 +81,9 @@ export class JsonTree {
    * @returns {TreeLine[]}
    */
   unfold(line, from = 0, after = line.element) {
-    const { node } = line;
-    const inner = node.type === "string" ? innerJson(node) : node;
-    if (!inner?.children.length) return [];
-    line.open = true;
-    line.element.setAttribute("aria-expanded", "true");
+    const inner = innerJson(line.node) ?? line.node;
+    if (!inner.children.length) return [];
+    super.unfold(line);
     const children = inner.children.slice(from, from + BRANCH).map((child, place) => {
       const key = inner.keys ? inner.keys[from + place] : String(from + place);
       return { key, node: child };
@@ -124,33 +102,14 @@ export class JsonTree {
    * @param {HTMLElement} after
    */
   addMore(line, from, rest, after) {
-    const more = el("div", { class: "line more", role: "none", "data-depth": line.depth + 1 });
-    indent(more, line.depth + 1);
     const press = () => {
       const made = this.unfold(line, from, more);
       more.remove();
       this.setCurrent(made[0]);
     };
-    more.append(buttonElement(`${countText(Math.min(rest, BRANCH))} more of ${countText(rest)}`, press));
+    const button = buttonElement(`${countText(Math.min(rest, BRANCH))} more of ${countText(rest)}`, press);
+    const more = moreElement(line.depth + 1, button);
     after.after(more);
-  }
-
-  /** @param {TreeLine} line */
-  fold(line) {
-    line.open = false;
-    line.element.setAttribute("aria-expanded", "false");
-    for (const element of insideOf(line.element)) {
-      this.lines.delete(element);
-      element.remove();
-    }
-  }
-
-  /** Fold or unfold the current line. */
-  turn() {
-    const line = this.current;
-    if (!line?.element.hasAttribute("aria-expanded")) return;
-    if (line.open) this.fold(line);
-    else this.unfold(line);
   }
 
   /**
@@ -161,7 +120,7 @@ export class JsonTree {
   addLines(values, depth, after) {
     const fragment = document.createDocumentFragment();
     const made = values.map(({ key, node }) => {
-      const element = lineElement(key, node, depth, this.marks.get(node));
+      const element = treeLine(key, node, depth, this.marks.get(node));
       const line = { node, depth, open: false, element };
       this.lines.set(element, line);
       fragment.append(element);
@@ -173,60 +132,96 @@ export class JsonTree {
   }
 
   /**
-   * Unfold the path of a JSON Pointer, and show its value.
+   * Show the value at a JSON Pointer.
    * @param {string} pointer
    */
   reveal(pointer) {
-    let line = this.lineOf(this.element.firstElementChild);
-    for (const node of pointedNodes(this.root, pointer).slice(1)) {
-      if (line && !line.open) this.unfold(line);
-      const next = [...this.lines.values()].find((other) => other.node === node);
-      if (!next) break;
-      line = next;
-    }
-    this.setCurrent(line);
-    line?.element.scrollIntoView({ block: "nearest" });
+    this.goTo(pointedNodes(this.root, pointer));
   }
 
   /**
-   * Go to another line.
-   * @param {number} step lines to move; a large number goes to the first or last
+   * Unfold the way to a value, and show it.
+   * @param {import("./json.js").JsonNode[]} way the values around it, from the root on, and the value itself
+   * @param {number} [first] characters of its text that are shown at first
+   * @returns {TreeLine | null} its line
    */
-  move(step) {
-    const all = [...this.element.querySelectorAll("[role=treeitem]")];
-    const at = this.current ? all.indexOf(this.current.element) : 0;
-    this.setCurrent(this.lineOf(all[Math.min(Math.max(at + step, 0), all.length - 1)]));
-    this.current?.element.scrollIntoView({ block: "nearest" });
+  goTo(way, first = 0) {
+    let line = this.lineOf(this.element.firstElementChild);
+    for (const node of way.slice(1, DEEPEST_PLACE)) {
+      if (line && !line.open) this.unfold(line);
+      let next = this.lineWith(node);
+      for (let more = line && moreInside(line.element); !next && more; more = line && moreInside(line.element)) {
+        more.querySelector("button")?.click();
+        next = this.lineWith(node);
+      }
+      if (!next) break;
+      line = next;
+    }
+    if (line && first > LONG_STRING) line.element.querySelector(".string")?.replaceWith(valueElement(line.node, first));
+    this.setCurrent(line);
+    line?.element.scrollIntoView({ block: "nearest" });
+    return line;
+  }
+
+  /** @param {import("./json.js").JsonNode} node */
+  lineWith(node) {
+    for (const line of this.lines.values()) if (line.node === node) return line;
+    return null;
+  }
+
+  /**
+   * The places that have a text, from the first to the last; each is given as a function that shows it.
+   * @param {(text: string) => number} endOf where the wanted text ends; 0 if it is not there
+   */
+  *places(endOf) {
+    /** @type {TreePlace[]} */
+    const waiting = [{ key: "", node: this.root, above: null }];
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      const place = next;
+      const inner = innerJson(place.node) ?? place.node;
+      const end = inner.children.length
+        ? 0
+        : endOf(readableJson(place.node.source.slice(place.node.start, place.node.end)));
+      const first = end && Math.min(end + LONG_STRING, FARTHEST);
+      if (end || endOf(readableJson(place.key))) yield () => this.goTo(wayTo(place), first);
+      for (let at = inner.children.length - 1; at >= 0; at -= 1)
+        waiting.push({ key: inner.keys?.[at] ?? "", node: inner.children[at], above: place });
+    }
+  }
+
+  /** Save what is encoded in the current value; a tree shows nothing of it. */
+  savePart() {
+    return false;
+  }
+
+  /** The text of the current value: a string decoded, other values as they are written; null for the whole message. */
+  copied() {
+    return this.current && this.current.node !== this.root ? nodeText(this.current.node) : null;
   }
 }
 
-/** @param {HTMLElement} element */
-function insideOf(element) {
+/**
+ * The values around a place, from the root on, and its own value.
+ * @param {TreePlace} place
+ */
+function wayTo(place) {
   const found = [];
-  const depth = Number(element.dataset.depth);
-  let next = element.nextElementSibling;
-  while (next instanceof HTMLElement && Number(next.dataset.depth) > depth) {
-    found.push(next);
-    next = next.nextElementSibling;
-  }
-  return found;
+  for (let at = /** @type {TreePlace | null} */ (place); at; at = at.above) found.push(at.node);
+  return found.reverse();
 }
 
 /**
+ * The line inside an element's value that shows more of its children.
  * @param {HTMLElement} element
- * @param {number} depth
  */
-function indent(element, depth) {
-  element.style.setProperty("--depth", String(Math.min(depth, DEEPEST_INDENT)));
-}
-
-/**
- * The JSON inside a string; null if there is none.
- * @param {import("./json.js").JsonNode} node
- */
-function innerJson(node) {
-  const text = node.end - node.start < LARGEST_INNER ? nodeText(node) : "";
-  return /^\s*[[{]/.test(text) ? parseJson(text) : null;
+function moreInside(element) {
+  const depth = Number(element.dataset.depth) + 1;
+  for (let next = element.nextElementSibling; next instanceof HTMLElement; next = next.nextElementSibling) {
+    const found = Number(next.dataset.depth);
+    if (found < depth) return null;
+    if (found === depth && next.classList.contains("more")) return next;
+  }
+  return null;
 }
 
 /**
@@ -235,31 +230,25 @@ function innerJson(node) {
  * @param {number} depth
  * @param {string | undefined} severity of the findings at it
  */
-function lineElement(key, node, depth, severity) {
-  const inner = node.type === "string" ? innerJson(node) : null;
-  const folds = node.children.length > 0 || (inner?.children.length ?? 0) > 0;
-  const found = el("div", {
-    class: `line ${severity ?? ""}`,
-    role: "treeitem",
-    "aria-level": depth + 1,
-    "data-depth": depth,
-  });
-  if (folds) found.setAttribute("aria-expanded", "false");
-  found.setAttribute("aria-selected", "false");
-  indent(found, depth);
-  if (key !== null) found.append(el("span", { class: "key" }, clipText(key, LONG_KEY)), ": ");
-  found.append(valueElement(node));
+function treeLine(key, node, depth, severity) {
+  const inner = innerJson(node);
+  const folds = node.children.length > 0 || inner !== null;
+  const found = lineElement(depth, key && readableJson(key), ": ", folds);
+  found.append(valueElement(node, LONG_STRING));
   if (node.children.length) found.append(el("span", { class: "open" }, node.keys ? "{" : "["));
   if (inner) found.append(" ", el("span", { class: "inner" }, `JSON ${briefText(inner)}`));
-  if (severity) found.append(" ", el("span", { class: "here" }, `◂ ${severity}`));
+  markLine(found, severity);
   return found;
 }
 
-/** @param {import("./json.js").JsonNode} node */
-function valueElement(node) {
+/**
+ * @param {import("./json.js").JsonNode} node
+ * @param {number} first characters that are shown at first
+ */
+function valueElement(node, first) {
   if (node.type !== "object" && node.type !== "array") {
     const found = el("span", { class: node.type });
-    appendLongText(found, node.source.slice(node.start, node.end), LONG_STRING);
+    appendLongText(found, readableJson(node.source.slice(node.start, node.end)), first);
     return found;
   }
   return el("span", { class: "brief" }, briefText(node));
@@ -271,6 +260,6 @@ function valueElement(node) {
  */
 function briefText(node) {
   if (!node.keys) return `[${node.children.length ? countText(node.children.length) : ""}]`;
-  const names = node.keys.slice(0, 4).map((key) => clipText(key.slice(1, -1), 20));
+  const names = node.keys.slice(0, 4).map((key) => clipText(readableJson(key.slice(1, -1)), 20));
   return `{${names.join(", ")}${node.keys.length > 4 ? ", …" : ""}}`;
 }

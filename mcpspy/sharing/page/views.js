@@ -80,6 +80,13 @@ export class Views {
     else focusNext(view, step);
   }
 
+  /** Sort the table of this view by the column after the one that it is sorted by now. */
+  sort() {
+    const headings = [...byId(`view-${this.state.view}`).querySelectorAll("th")].filter((one) => one.scope === "col");
+    const at = headings.findIndex((one) => one.hasAttribute("aria-sort"));
+    headings[(at + 1) % headings.length]?.querySelector("button")?.click();
+  }
+
   /** @param {boolean} open */
   fold(open) {
     if (this.state.view === "findings") foldFindings(open);

@@ -20,15 +20,48 @@ export function markWords(state, element) {
   new MutationObserver(mark).observe(element, { childList: true, subtree: true });
 }
 
+/** @param {string[]} words */
+function wantedWords(words) {
+  return words.filter(Boolean).map((word) => ({ fold: smartCase(word), word: smartCase(word)(word) }));
+}
+
+/**
+ * A function that tells where the first of some words ends in a text; 0 if it has none of them.
+ * @param {string[]} words
+ * @returns {(text: string) => number}
+ */
+export function wordFinder(words) {
+  const wanted = wantedWords(words);
+  return (text) => {
+    for (const { fold, word } of wanted) {
+      const at = fold(text).indexOf(word);
+      if (at >= 0) return at + word.length;
+    }
+    return 0;
+  };
+}
+
+/**
+ * Mark the words in one line as the place that the search has found; null marks none.
+ * @param {HTMLElement | null} line
+ * @param {string[]} words
+ */
+export function markPlace(line, words) {
+  if (!globalThis.CSS?.highlights) return;
+  const place = new Highlight(...(line ? wordRanges(line, words) : []));
+  place.priority = 1; // above the other matches
+  CSS.highlights.set("place", place);
+}
+
 /**
  * The ranges of words in the texts of an element; each word is matched with its own case rule.
  * @param {HTMLElement} element
  * @param {string[]} words
  */
-function wordRanges(element, words) {
+export function wordRanges(element, words) {
   /** @type {Range[]} */
   const found = [];
-  const wanted = words.filter(Boolean).map((word) => ({ fold: smartCase(word), word: smartCase(word)(word) }));
+  const wanted = wantedWords(words);
   if (!wanted.length) return found;
   const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   for (let node = texts.nextNode(); node; node = texts.nextNode()) {

@@ -125,7 +125,7 @@ def test_the_policy_names_the_script_and_the_styles_by_hash_and_nothing_else():
     hashes = [base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in (script, styles)]
     assert policy == (
         f"default-src 'none'; script-src 'sha256-{hashes[0]}'; style-src 'sha256-{hashes[1]}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        "media-src data:; base-uri 'none'; form-action 'none'"
     )
     assert text.index("Content-Security-Policy") < text.index("<style>")
 

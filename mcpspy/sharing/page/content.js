@@ -1,0 +1,435 @@
+/**
+ * The content of a message as lines: what a person reads, in place of the JSON on the wire.
+ *
+ * The lines are those of `mcpspy.reading.content`, which describes them. Here a line that opens a value makes the lines
+ * inside it when they are wanted, so what is folded costs nothing, and a large message costs no more than what is shown.
+ */
+
+import { innerJson, keyText, memberOf, nodeText } from "./json.js";
+import { disagreementText, mediaOf, mediaText } from "./media.js";
+import { pluralText } from "./text.js";
+
+/** @typedef {import("./json.js").JsonNode} JsonNode */
+
+/**
+ * The way to a value, from the last step back to the first: a value can be deep.
+ * @typedef {{step: string | number, before: ContentPath} | null} ContentPath
+ */
+
+/**
+ * One line of a message.
+ * @typedef {object} ContentLine
+ * @property {number} depth
+ * @property {string} label the name of the member, or what an element is; empty for a line of text
+ * @property {string} text
+ * @property {"text" | "string" | "number" | "literal" | "media" | "note"} kind
+ * @property {ContentPath} path of its value in the message
+ * @property {JsonNode} node its value
+ * @property {JsonNode[]} blocks the content blocks that it stands for: its value is their main member
+ * @property {boolean} opens whether the lines inside belong to it
+ * @property {boolean} folded whether these are hidden at first
+ * @property {number} start for a line of a text: the position of its first character in the whole text
+ * @property {ContentLine | null} above the line that it is inside
+ * @property {import("./media.js").MediaFile | null} media
+ * @property {(() => IterableIterator<ContentLine>) | null} inside makes the lines inside it
+ */
+
+/** The methods whose messages are shown in this form, unless the user chooses another one. */
+export const READ = [
+  "tools/call",
+  "tools/list",
+  "prompts/get",
+  "prompts/list",
+  "resources/read",
+  "sampling/createMessage",
+  "notifications/message",
+  "completion/complete",
+  "elicitation/create",
+  "initialize",
+  "server/discover",
+];
+
+const LEAST_MEDIA = 64; // characters of a string that is taken for base64 by its bytes alone
+const SHORT_TEXT = 80; // characters of a text that stays on the line of its label
+const LONGEST_TEXT_LINE = 1000; // characters of one line; a longer line of a text continues on the next one
+const TITLES = ["role", "name", "uri", "uriTemplate", "title", "id"];
+const FOLDED = ["_meta", "inputSchema", "outputSchema", "icons", "annotations", "execution"];
+/** @type {Record<string, string>} the types of content blocks, with the member that is shown as the block itself */
+const BLOCKS = { text: "text", image: "data", audio: "data", resource: "resource" };
+const ENVELOPE = ["jsonrpc", "id", "method"];
+const NO_NAMES = ["-", "content"]; // labels that say less than the type of a content block
+const INNER_STEP = "\0"; // of a path: from a string into the JSON that it holds
+
+/**
+ * A value that is to be shown.
+ * @typedef {object} ContentValue
+ * @property {number} depth
+ * @property {string} label
+ * @property {ContentPath} path
+ * @property {JsonNode} node
+ * @property {string | null} said the `mimeType` beside it
+ */
+
+/**
+ * The outermost lines of a message, or of any JSON value.
+ * @param {JsonNode} root
+ * @returns {IterableIterator<ContentLine>}
+ */
+export function* outerLines(root) {
+  const repeated = sameAsText(root);
+  let empty = true;
+  for (const value of partsOf(root)) {
+    empty = false;
+    yield lineOfValue(value, null, repeated);
+  }
+  if (empty) yield lineWith({ depth: 0, label: "", path: null, node: root, said: null }, "no params", "note");
+}
+
+/**
+ * All lines of a message, folded or not.
+ * @param {JsonNode} root
+ */
+export function* contentLines(root) {
+  const open = [outerLines(root)];
+  while (open.length) {
+    const { value: line, done } = open[open.length - 1].next();
+    if (done) open.pop();
+    else {
+      yield/** @type {ContentLine} */ (line);
+      if (line.inside) open.push(line.inside());
+    }
+  }
+}
+
+/**
+ * The steps of a way, from the first to the last.
+ * @param {ContentPath} path
+ */
+export function stepsOf(path) {
+  const found = [];
+  for (let at = path; at; at = at.before) found.push(at.step);
+  return found.reverse();
+}
+
+/**
+ * What of a message is shown without indentation.
+ * @param {JsonNode} root
+ */
+function* partsOf(root) {
+  if (!root.keys) {
+    yield { depth: 0, label: "", path: null, node: root, said: null };
+    return;
+  }
+  for (const name of ["params", "result", "error"]) {
+    const node = memberOf(root, name);
+    if (!node?.keys) continue;
+    if (!node.children.length) yield { depth: 0, label: name, path: { step: name, before: null }, node, said: null };
+    for (const value of membersOf(0, node, { step: name, before: null })) {
+      const blocks = ["content", "contents"].includes(value.label) && value.node.type === "array";
+      if (blocks) yield* valuesInside(value, 0);
+      else yield value;
+    }
+    return;
+  }
+  yield* membersOf(0, root, null, ENVELOPE);
+}
+
+/**
+ * The members of an object; `_meta` comes last, and of members of the same name only the last one counts.
+ * @param {number} depth
+ * @param {JsonNode} node
+ * @param {ContentPath} path
+ * @param {string[]} [without]
+ * @returns {ContentValue[]}
+ */
+function membersOf(depth, node, path, without = []) {
+  /** @type {Map<string, JsonNode>} */
+  const members = new Map();
+  for (const [at, key] of (node.keys ?? []).entries()) members.set(keyText(key), node.children[at]);
+  const names = [...members.keys()].filter((name) => name !== "_meta");
+  if (members.has("_meta")) names.push("_meta");
+  const said = textOf(members.get("mimeType"));
+  return names.flatMap((name) => {
+    const child = members.get(name);
+    return child && !without.includes(name)
+      ? [{ depth, label: name, path: { step: name, before: path }, node: child, said }]
+      : [];
+  });
+}
+
+/**
+ * The members or elements of a value, to be shown at a depth.
+ * @param {ContentValue} value
+ * @param {number} depth
+ * @returns {Iterable<ContentValue>}
+ */
+function* valuesInside({ label, path, node }, depth) {
+  if (node.keys) {
+    const element = typeof path?.step === "number";
+    const told =
+      element && node.children.length > 1 ? TITLES.filter((name) => textOf(memberOf(node, name)) === label) : [];
+    yield* membersOf(depth, node, path, told.slice(0, 1));
+    return;
+  }
+  for (const [at, child] of node.children.entries())
+    yield { depth, label: titleOf(child), path: { step: at, before: path }, node: child, said: null };
+}
+
+/**
+ * The label of an element of an array: the text that names it. A number would look like an index.
+ * @param {JsonNode} node
+ */
+function titleOf(node) {
+  for (const name of node.keys ? TITLES : []) {
+    const found = memberOf(node, name);
+    if (found?.type === "string" && found.end - found.start > 2) return nodeText(found);
+  }
+  return "-";
+}
+
+/**
+ * The text of a string, or the digits of a number; null for any other value.
+ * @param {JsonNode | undefined} node
+ */
+function textOf(node) {
+  return node?.type === "string" || node?.type === "number" ? nodeText(node) : null;
+}
+
+/**
+ * @param {ContentValue} value
+ * @param {string} text
+ * @param {ContentLine["kind"]} kind
+ * @param {Partial<ContentLine>} [more]
+ * @returns {ContentLine}
+ */
+function lineWith({ depth, label, path, node }, text, kind, more = {}) {
+  const rest = { blocks: [], opens: false, folded: false, start: 0, above: null, media: null, inside: null };
+  return { depth, label, path, node, text, kind, ...rest, ...more };
+}
+
+/**
+ * The line of a value.
+ * @param {ContentValue} value
+ * @param {ContentLine | null} above
+ * @param {JsonNode | null} repeated structured content that a text of the message repeats
+ */
+function lineOfValue(value, above, repeated) {
+  /** @type {ContentValue[][]} the other members of content blocks, of the innermost last */
+  const others = [];
+  const blocks = [];
+  for (let block = blockOf(value); block; block = blockOf(value)) {
+    others.push(block.others);
+    blocks.push(value.node);
+    value = block.main;
+  }
+  const line = value.node.type === "string" ? stringLine(value) : otherLine(value, repeated);
+  line.above = above;
+  line.blocks = blocks;
+  const rest = others.reverse().flat();
+  const inside = line.inside;
+  if (rest.length) {
+    line.inside = function* () {
+      if (inside) yield* inside();
+      for (const one of rest) yield lineOfValue(one, line, null);
+    };
+  }
+  return line;
+}
+
+/**
+ * The line of a value that is no string.
+ * @param {ContentValue} value
+ * @param {JsonNode | null} repeated
+ */
+function otherLine(value, repeated) {
+  const { node, label, depth } = value;
+  if (!node.children.length) {
+    const text = node.keys ? "{}" : node.type === "array" ? "[]" : nodeText(node);
+    return lineWith(value, text, node.type === "number" ? "number" : "literal");
+  }
+  const folded = FOLDED.includes(label) || node === repeated;
+  const count = node.keys ? new Set(node.keys.map(keyText)).size : node.children.length;
+  const many = folded ? pluralText(count, node.keys ? "member" : "element") : "";
+  const text = node === repeated ? "the same as the JSON in the text" : many;
+  const line = lineWith(value, text, "note", { opens: true, folded });
+  line.inside = () => linesOf(valuesInside(value, depth + 1), line);
+  return line;
+}
+
+/**
+ * @param {Iterable<ContentValue>} values
+ * @param {ContentLine} above
+ */
+function* linesOf(values, above) {
+  for (const value of values) yield lineOfValue(value, above, null);
+}
+
+/**
+ * What is shown of a content block: its main value, labelled by its type, and its other members.
+ * @param {ContentValue} value
+ */
+function blockOf({ depth, label, path, node }) {
+  const kind = textOf(memberOf(node, "type")) ?? "";
+  const name = Object.hasOwn(BLOCKS, kind) ? BLOCKS[kind] : "";
+  const shown = name ? memberOf(node, name) : undefined;
+  if (!shown || (textOf(shown) === null && !shown.keys)) return null;
+  const title = NO_NAMES.includes(label) ? kind : label;
+  const said = textOf(memberOf(node, "mimeType"));
+  /** @type {ContentValue} */
+  const main = { depth, label: title, path: { step: name, before: path }, node: shown, said };
+  return { main, others: membersOf(depth + 1, node, path, ["type", "mimeType", name]) };
+}
+
+/**
+ * The line of a string.
+ * @param {ContentValue} value
+ */
+function stringLine(value) {
+  const { depth, path, node, said } = value;
+  const text = nodeText(node);
+  const media = mediaIn(value, text);
+  if (media) {
+    const told = [mediaText(media), disagreementText(media, said)].filter(Boolean).join("; ");
+    return lineWith(value, told, "media", { media });
+  }
+  const inner = innerJson(node);
+  if (inner) {
+    const line = lineWith(value, "JSON in a string", "note", { opens: true });
+    const within = { ...value, path: { step: INNER_STEP, before: path }, node: inner };
+    line.inside = () => linesOf(valuesInside(within, depth + 1), line);
+    return line;
+  }
+  if (!text.includes("\n") && !isLonger(text, SHORT_TEXT)) return lineWith(value, text, "string");
+  const line = lineWith(value, "", "text", { opens: true });
+  line.inside = () => new TextLines(line, text);
+  return line;
+}
+
+/**
+ * What a string holds, if it is an image, a sound or another file in base64.
+ * @param {ContentValue} value
+ * @param {string} text
+ */
+function mediaIn({ path, said }, text) {
+  const named = ["data", "blob"].includes(String(path?.step)) && said !== null;
+  if (!named && text.length < LEAST_MEDIA && !text.startsWith("data:")) return null;
+  const media = mediaOf(text);
+  return media && (media.form || named) ? media : null;
+}
+
+/** The lines of a text, from a position on; a line that is too long is broken, after a blank if it can be. */
+export class TextLines {
+  /**
+   * @param {ContentLine} owner
+   * @param {string} text
+   * @param {number} [from] where a line begins
+   * @param {number} [to]
+   */
+  constructor(owner, text, from = 0, to = text.length) {
+    this.owner = owner;
+    this.text = text;
+    this.at = from;
+    this.to = to;
+    /** Where the next line end is; it is looked for once, because a line can have megabytes. */
+    this.newline = -1;
+  }
+
+  [Symbol.iterator]() {
+    return this;
+  }
+
+  /** @returns {IteratorResult<ContentLine, undefined>} */
+  next() {
+    const { owner, text, at: start, to } = this;
+    if (start >= to) return { done: true, value: undefined };
+    if (this.newline < start) {
+      const found = text.indexOf("\n", start);
+      this.newline = found < 0 ? text.length : found;
+    }
+    const limit = positionAfter(text, start, LONGEST_TEXT_LINE);
+    let end = this.newline;
+    if (end >= limit && limit < text.length) {
+      const blank = text.slice(start + 1, limit).lastIndexOf(" ");
+      end = blank < 0 ? limit : start + blank + 2;
+      this.at = end;
+    } else this.at = end + 1;
+    const line = text.slice(start, end);
+    const shown = this.at > end && line.endsWith("\r") ? line.slice(0, -1) : line;
+    const place = { depth: owner.depth + 1, label: "", path: owner.path, node: owner.node, said: null };
+    return { done: false, value: lineWith(place, shown, "text", { start, above: owner }) };
+  }
+
+  /**
+   * Cut the lines some characters before the line that begins at a position.
+   * @param {number} position
+   * @param {number} before
+   * @returns {{skipped: TextLines | null, rest: TextLines}}
+   */
+  cutBefore(position, before) {
+    const { owner, text, at, to } = this;
+    const line = text.lastIndexOf("\n", Math.max(position - before, at)) + 1;
+    const cut = line > at ? line : position;
+    if (cut <= at || cut >= to) return { skipped: null, rest: this };
+    return { skipped: new TextLines(owner, text, at, cut), rest: new TextLines(owner, text, cut, to) };
+  }
+}
+
+/**
+ * Whether a text has more characters than a limit; a surrogate pair is one character.
+ * @param {string} text
+ * @param {number} limit
+ */
+function isLonger(text, limit) {
+  return positionAfter(text, 0, limit) < text.length;
+}
+
+/**
+ * The position behind some characters of a text, at most its end; a surrogate pair is one character.
+ * @param {string} text
+ * @param {number} start
+ * @param {number} count
+ */
+function positionAfter(text, start, count) {
+  const part = text.slice(start, start + 2 * count);
+  if (!/[\ud800-\udbff]/.test(part)) return start + Math.min(part.length, count);
+  let at = 0;
+  for (let passed = 0; passed < count && at < part.length; passed += 1)
+    at += (part.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+  return start + at;
+}
+
+/**
+ * The structured content of a result, if the only text of the result has the same JSON; else null.
+ * @param {JsonNode} root
+ */
+function sameAsText(root) {
+  const result = memberOf(root, "result");
+  const content = memberOf(result, "content");
+  const structured = memberOf(result, "structuredContent");
+  if (content?.type !== "array" || content.children.length !== 1 || !structured?.children.length) return null;
+  const text = memberOf(content.children[0], "text");
+  const told = text ? innerJson(text) : null;
+  return told && isSameJson(told, structured) ? structured : null;
+}
+
+/**
+ * Whether two values are the same; the order of members is not part of a value.
+ * @param {JsonNode} one
+ * @param {JsonNode} other
+ */
+function isSameJson(one, other) {
+  const waiting = [[one, other]];
+  for (let pair = waiting.pop(); pair; pair = waiting.pop()) {
+    const [left, right] = pair;
+    if (left.type !== right.type || left.children.length !== right.children.length) return false;
+    if (!left.children.length && nodeText(left) !== nodeText(right) && left.type !== "object" && left.type !== "array")
+      return false;
+    const places = right.keys ? new Map(right.keys.map((key, at) => [keyText(key), at])) : null;
+    for (const [at, child] of left.children.entries()) {
+      const place = places && left.keys ? places.get(keyText(left.keys[at])) : at;
+      if (place === undefined) return false;
+      waiting.push([child, right.children[place]]);
+    }
+  }
+  return true;
+}
