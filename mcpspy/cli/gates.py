@@ -1,4 +1,4 @@
-"""The common parts of commands with a gate file: the options, compiling the gates, and answers from recordings.
+"""The common parts of commands with a gate file: compiling the gates, and answers from recordings.
 
 This module is on the `wrap` path if there are gates, so it has no heavy imports.
 """

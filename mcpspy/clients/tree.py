@@ -1,7 +1,7 @@
 """A configuration as a tree whose values know their positions in the text.
 
-The rule. An edit replaces the text of one value, or adds one member; all other characters stay unchanged, whatever the
-format. So the parsers (`jsonc`, `toml`, `yaml`) return this tree instead of plain values, and values are never
+An edit replaces the text of one value, or adds one member; all other characters stay unchanged, whatever the
+format. So the parsers (`formats`, `toml`, `yaml`) return this tree instead of plain values, and values are never
 serialized back to text.
 """
 

@@ -22,7 +22,8 @@ from typing import Any
 from mcpspy.contract.clean import canonical, clean
 from mcpspy.contract.lock import KINDS, NOUNS, TOLD, Lock, LockedServer, Offered, OfferedPage, entry_of
 from mcpspy.conversation.model import Message, Session
-from mcpspy.conversation.offers import Statement, apart, reworded, same
+from mcpspy.conversation.offers import Statement
+from mcpspy.conversation.wording import apart, reworded, same
 from mcpspy.json_values import Path, member, pointer, steps_of
 from mcpspy.replay.differences import ABSENT, Difference, differences
 from mcpspy.replay.offers import Surface, changes

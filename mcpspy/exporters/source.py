@@ -1,6 +1,6 @@
 """A capture as the source of an export: its records, its rows, and which of the rows match.
 
-Nothing here knows a format. A format reads the capture as often as it needs to, each time from the file, so memory does
+A format reads the capture as often as it needs to, each time from the file, so memory does
 not grow with the capture.
 """
 

@@ -1,6 +1,6 @@
 """One HTTP exchange that another program recorded as a whole, converted to records.
 
-It is recorded as in `relay.mitm.addon`. It has to be MCP, which shows in a header of the protocol or in a JSON-RPC
+It is recorded as in `mcpspy.relay.mitm.flow`. It has to be MCP: a header of the protocol shows that, or a JSON-RPC
 message. Its channels and heads are recorded, and its event stream is split into events.
 
 A file may only have the start and the end of a stream. An event came after the message that it answers, and before any

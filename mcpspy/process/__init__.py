@@ -1,1 +1,1 @@
-"""Child processes and ports."""
+"""Child processes, command lines and ports, and work spread over several processes."""

@@ -1,1 +1,1 @@
-"""The only modules that touch peers."""
+"""The only modules that forward traffic between a client and a server."""

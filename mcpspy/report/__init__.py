@@ -1,1 +1,1 @@
-"""Reports of findings and differences, for people and for programs: text, JSON, JUnit, SARIF, GitHub commands."""
+"""Reports of problems, findings and differences, for people and programs: text, JSON, JUnit, SARIF, GitHub commands."""

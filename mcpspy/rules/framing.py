@@ -20,11 +20,10 @@ from mcpspy.wire.jsonrpc import (
     Notification,
     Request,
     Result,
-    is_log_line,
-    is_log_record,
     messages_within,
     parse,
 )
+from mcpspy.wire.log_records import is_log_line, is_log_record
 
 _STDIO = "basic/transports#stdio"
 _OURS = ("is not known", "is not installed", "is decoded no further")  # decoding errors that are not the sender's fault

@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 from mcpspy.conversation import bounds
 from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.model import Message, Session
-from mcpspy.conversation.offers import page, same
+from mcpspy.conversation.offers import page
 from mcpspy.conversation.times import PERSONAL
+from mcpspy.conversation.wording import same
 from mcpspy.cost import context_size, tokens_text
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, StatefulCheck, rule

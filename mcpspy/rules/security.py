@@ -8,7 +8,8 @@ from typing import Any
 
 from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.model import Message, Session
-from mcpspy.conversation.offers import HANDSHAKES, LISTED, apart, page, reworded
+from mcpspy.conversation.offers import HANDSHAKES, LISTED, page
+from mcpspy.conversation.wording import apart, reworded
 from mcpspy.cost import compact_json
 from mcpspy.json_values import excerpt, member, pointer, walk
 from mcpspy.rules.instructions import instructions_in

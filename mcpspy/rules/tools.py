@@ -11,7 +11,7 @@ from typing import Any
 from mcpspy.conversation.context import annotated
 from mcpspy.conversation.facts import Tool, ToolListing
 from mcpspy.conversation.model import Message, Session, SessionMemory
-from mcpspy.conversation.offers import WORDS
+from mcpspy.conversation.wording import WORDS
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Validity

@@ -1,1 +1,1 @@
-"""The content of the specification as data: revisions, definitions, methods, schemas."""
+"""What the specification says as data (revisions, definitions, methods, schemas), and what clients accept of it."""

@@ -1,1 +1,1 @@
-"""Sans-io decoders from the bytes of a transport to frames."""
+"""Bytes to values, without I/O: framing, content codings, HTTP heads, JSON-RPC, the forms of media."""

@@ -15,10 +15,7 @@ members of a message in any order. `jsonrpc`, `id` and `method` are short, and t
 members are read from the front up to the first one that does not end within those bytes, and short members are read
 from the back. What neither end shows stays unknown.
 
-Among the lines that are not messages, some hold messages between other text (`messages_within`), and some are records
-of a log, as the usual logging libraries write them: the JSON of pino, bunyan, winston, zap, zerolog, logrus, slog,
-structlog, loguru, python-json-logger, tracing (Rust), Serilog, ECS and Google Cloud, and lines with a time or a level
-at their beginning.
+Some lines that are no message hold messages between other text (`messages_within`).
 """
 
 import json
@@ -26,46 +23,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 import orjson
 
-from mcpspy.json_values import Number, member
-
-_LEVEL_NAMES = frozenset({"level", "severity", "levelname", "lvl", "loglevel", "log.level", "@l", "severitytext"})
-_TIMES = frozenset({"time", "timestamp", "ts", "@timestamp", "@t", "datetime", "asctime"})
-_TEXTS = frozenset({"msg", "message", "event", "text", "short_message", "@m", "@mt", "data", "fields"})
-_MEMBERS = 64  # of an object that are looked at
-_EXAMINED = 300  # bytes of a line
-_ESCAPES = re.compile(r"\x1b\[[\d;]*m")
-_LEVEL = r"(?:TRACE|DEBUG|DBG|INFO|INF|NOTICE|WARN|WARNING|WRN|ERROR|ERR|FATAL|FTL|CRITICAL|SEVERE)"
-_LINE = re.compile(
-    rf"""\W{{0,3}}\d{{4}}[-/.]\d\d[-/.]\d\d[T ]\d\d:\d\d(?::\d\d)?\b  # 2026-04-17 10:00:00
-    | \W{{0,3}}\d\d:\d\d:\d\d(?:[.,]\d+)?\W+(?:.{{0,40}}?\W)?{_LEVEL}\b  # 10:00:00.123 [main] INFO
-    | [\[(<]\s*(?:{_LEVEL}|{_LEVEL.lower()})\s*[\])>]  # [info]
-    | (?:{_LEVEL}|{_LEVEL.lower()})(?:\[\d+\]|\s*[:|]|\s+\[)  # INFO: or WARN[0000] or info: Namespace
-    | (?:\w+=(?:"[^"]{{0,80}}"|\S{{0,80}})\s+){{0,3}}(?:level|lvl)=\w+\b  # time=... level=info
-    | [IWEF]\d{{4}}\s\d\d:\d\d:\d\d\.\d+  # klog
-    | (?:<\d+>)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s[\s\d]\d\s\d\d:\d\d:\d\d\s  # syslog
-    """,
-    re.VERBOSE,
-)
-
-
-def is_log_record(value: dict[str, Any], *, without_level: bool = False) -> bool:
-    """Return whether a JSON object has a level, and a text or a time. Without a level, both are required."""
-    names = {name.lower() for name in islice(value, _MEMBERS)}
-    told, timed = not names.isdisjoint(_TEXTS), not names.isdisjoint(_TIMES)
-    if names.isdisjoint(_LEVEL_NAMES) and "level" not in (member(value, "record") or ()):
-        return without_level and told and timed
-    return told or timed
-
-
-def is_log_line(raw: bytes) -> bool:
-    """Return whether a line begins like one of a log."""
-    return _LINE.match(_ESCAPES.sub("", raw[:_EXAMINED].decode(errors="replace")).lstrip()) is not None
-
+from mcpspy.json_values import Number
+from mcpspy.wire.log_records import is_log_record
 
 _INT_DIGITS = 4300  # CPython's own limit for converting digits to an integer
 _LONG_INTEGER = re.compile(rb"[:\[,]\s*-?[0-9]{19}")  # orjson rounds integers below -2**63 and from 2**64 on

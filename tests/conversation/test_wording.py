@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.conversation.offers import DEEPEST, apart, reworded
+from mcpspy.conversation.wording import DEEPEST, apart, reworded
 
 PLACE = {"type": "object", "properties": {"city": {"type": "string", "description": "A city"}}}
 TOOL = {"name": "get", "description": "The weather", "inputSchema": PLACE, "annotations": {"readOnlyHint": True}}

@@ -47,11 +47,10 @@ class Session:
 
 
 @pytest.fixture
-def session(tmp_path, monkeypatch):
+def session(tmp_path):
     def begin(heading, transport="http"):
         path = tmp_path / "gates.toml"
         path.write_text(recipes()[heading])
-        monkeypatch.setattr("mcpspy.gate_files.values.readable_capture", lambda *_: None, raising=False)
         return Session(compile_file(str(path), transport), lambda frame: b"recorded" if b"Oslo" in frame else None)
 
     return begin

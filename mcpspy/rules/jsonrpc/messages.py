@@ -1,7 +1,7 @@
 """Rules about JSON-RPC: what every message must be, whatever its method.
 
 A message that matches its definition exactly cannot break most of these rules, so the judge runs them only on others
-(see `mcpspy.rules.judge`). `mcpspy.rules.jsonrpc.values` has the rules about the JSON itself.
+(see `mcpspy.rules.plain`). `mcpspy.rules.jsonrpc.values` has the rules about the JSON itself.
 """
 
 from collections.abc import Iterator
