@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from mcpspy.browse.client_limits import GROUP, Refusals
 from mcpspy.browse.columns import Columns
 from mcpspy.browse.findings import SessionFindings
 from mcpspy.browse.gates import GatesInCapture, HeldFrame, SessionControl
-from mcpspy.browse.refusals import GROUP, Refusals
 from mcpspy.capture.index import Index
 from mcpspy.capture.reader import Records, Window
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record

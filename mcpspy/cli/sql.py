@@ -16,7 +16,7 @@ from mcpspy.cli.installation import missing
 from mcpspy.cli.output import ProgressBar, say
 from mcpspy.cli.targets import is_file_of, readable_paths
 from mcpspy.errors import UsageError
-from mcpspy.exporters.table import plain
+from mcpspy.exporters.csv_table import plain
 from mcpspy.output_file import output_file
 from mcpspy.query import cache
 from mcpspy.query.cache import CapturedTables, scratch, tables_of

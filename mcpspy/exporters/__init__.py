@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from mcpspy.errors import UsageError
-from mcpspy.exporters import har, mermaid, otlp, perfetto, table
+from mcpspy.exporters import csv_table, har, mermaid, otlp, perfetto
 from mcpspy.exporters.source import ExportSource
 
 
@@ -30,7 +30,7 @@ FORMATS = {
     "har": ExportFormat(".har", lambda sources: har.write(sources[0]), stdio=False, passes=1, filtered_passes=3),
     "mermaid": ExportFormat(".mmd", lambda sources: mermaid.write(sources[0])),
     "perfetto": ExportFormat(".trace.json", perfetto.write, joins=True),
-    "csv": ExportFormat(".csv", table.write, joins=True),
+    "csv": ExportFormat(".csv", csv_table.write, joins=True),
     "otlp": ExportFormat(".otlp.json", otlp.write, joins=True, passes=1, filtered_passes=3),
 }
 """By the name for `--format`."""

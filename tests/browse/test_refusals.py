@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from mcpspy.browse.refusals import GROUP
+from mcpspy.browse.client_limits import GROUP
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.report.checked import check
 from mcpspy.spec.client_limits import CLIENTS

@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from mcpspy.capture.reader import Capture
-from mcpspy.exporters.table import COLUMNS
+from mcpspy.exporters.csv_table import COLUMNS
 from mcpspy.timeline import final_rows, to_json
 from tests.exporters.consumers import exported, golden
 from tests.transcript import capture

@@ -74,7 +74,7 @@ SHARE = (
         Positional("file", "FILE"),
         FOLDER_OF_CAPTURES,
         epilog="It reads files of mitmproxy, browsers (HAR), the MCP Inspector and others: docs/import.md.",
-        run="export.run_import",
+        run="convert.run_import",
     ),
     Command(
         "export",
@@ -107,6 +107,7 @@ SHARE = (
             text="replace existing files; with parquet, write unchanged captures again instead of skipping them",
         ),
         epilog="What each format holds, and which program opens it: docs/export.md.",
+        run="convert.run",
     ),
     Command(
         "otel",
