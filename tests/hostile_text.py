@@ -28,6 +28,20 @@ _NEVER = re.compile(
 _PILE = re.compile("\u0301{5}")
 
 
+def without_joins(text):
+    """Remove the joins that belong to emoji and to letters of Arabic and Indic scripts."""
+    kept = ""
+    for at, character in enumerate(text):
+        sides = [unicodedata.category(side) for side in text[max(at - 1, 0) : at + 2 : 2]]
+        letters = {"\u0600" <= side <= "\u0dff" for side in text[max(at - 1, 0) : at + 2 : 2]} == {True}
+        emoji = sides in (["So", "So"], ["Mn", "So"], ["Sk", "So"])
+        if not (
+            0 < at < len(text) - 1 and character in "\u200c\u200d" and (letters or (emoji and character == "\u200d"))
+        ):
+            kept += character
+    return kept
+
+
 def unsafe(text: str) -> list[str]:
     """Return what a screen must not get. The list does not come from the code under test."""
     controls = [it for it in text if unicodedata.category(it) in ("Cc", "Cf", "Cs", "Zl", "Zp")]

@@ -27,6 +27,7 @@ from mcpspy.text import (
     wrapped,
 )
 from tests.each import each
+from tests.hostile_text import without_joins
 
 # Characters that change direction, are invisible or join others. The list must not come from the code under test.
 HIDDEN = "\u061c\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff\ufff9\ufffa\ufffb"
@@ -41,20 +42,6 @@ def unsafe(text):
         for character in text
         if unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in HIDDEN + BIDI + TAGS
     ]
-
-
-def without_joins(text):
-    """Remove the joins that belong to emoji and to letters of Arabic and Indic scripts."""
-    kept = ""
-    for at, character in enumerate(text):
-        sides = [unicodedata.category(side) for side in text[max(at - 1, 0) : at + 2 : 2]]
-        letters = {"\u0600" <= side <= "\u0dff" for side in text[max(at - 1, 0) : at + 2 : 2]} == {True}
-        emoji = sides in (["So", "So"], ["Mn", "So"], ["Sk", "So"])
-        if not (
-            0 < at < len(text) - 1 and character in "\u200c\u200d" and (letters or (emoji and character == "\u200d"))
-        ):
-            kept += character
-    return kept
 
 
 @given(st.lists(UNSAFE | st.characters()).map("".join), st.integers(1, 300))

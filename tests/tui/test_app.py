@@ -16,6 +16,7 @@ from mcpspy.tui.message.document import FORMS
 from mcpspy.tui.message.facts import around
 from mcpspy.tui.session import SessionScreen
 from tests import NIGHTLY
+from tests.hostile_text import without_joins
 from tests.relay.harness import python
 from tests.relay.harness import until as wait_until
 from tests.test_text import unsafe
@@ -222,7 +223,8 @@ SCROLLBAR = ("scroll_up", "scroll_down", "grab", "release")
 
 def harmless(text):
     """Return whether a text has no control character and nothing else that a terminal must not get."""
-    return not unsafe(text) and not any(unicodedata.category(it) in ("Cc", "Cf", "Cs") for it in set(text))
+    rest = without_joins(text)
+    return not unsafe(rest) and not any(unicodedata.category(it) in ("Cc", "Cf", "Cs") for it in set(rest))
 
 
 def clean(strips):
