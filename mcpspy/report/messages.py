@@ -27,12 +27,10 @@ def message_lines(row: Row, told: str, width: int | None, *, colours: bool = Fal
 
     With a `width`, lines are wrapped, and only the first ones are yielded: this is for a terminal.
     """
-    lines = _unfolded(_content(row, told))
-    if width is None:
-        yield from chain.from_iterable(_texts(line, None, colours=colours) for line in _whole(lines))
-        return
+    most = None if width is None else LINES
+    lines = _whole(_unfolded(_content(row, told)), most)
     shown = chain.from_iterable(_texts(line, width, colours=colours) for line in lines)
-    yield from islice(shown, LINES)
+    yield from islice(shown, most)
     if next(shown, None) is not None:
         yield " " * _INDENT + (coloured(REST, "dim") if colours else REST)
 
@@ -63,13 +61,13 @@ def _unfolded(lines: Iterable[ContentLine]) -> Iterator[ContentLine]:
             yield line
 
 
-def _whole(lines: Iterable[ContentLine]) -> Iterator[ContentLine]:
-    """Yield the same lines, with the parts of a long line of a text joined."""
+def _whole(lines: Iterable[ContentLine], most: int | None) -> Iterator[ContentLine]:
+    """Yield the same lines, with the parts of a long line of a text joined; at most so many of them."""
     first: ContentLine | None = None
     parts: list[str] = []
     end = 0
     for line in lines:
-        if first and line.start and line.start == end and line.path == first.path:
+        if first and 0 < line.start == end and line.path == first.path and len(parts) != most:
             parts.append(line.text)
         else:
             if first:

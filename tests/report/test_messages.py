@@ -93,6 +93,11 @@ def test_a_terminal_gets_lines_that_fit_and_continue_below_their_text():
     assert all(it.startswith("      ") for it in lines[1:])
 
 
+def test_a_long_paragraph_is_wrapped_as_one():
+    lines = shown(result("word " * 1000), 80)[1:]
+    assert min(map(len, lines[:-1])) >= 80 - len("word ")
+
+
 def test_a_terminal_gets_the_first_lines_and_how_to_see_the_rest():
     many = result("a line\n" * 500)
     assert shown(many, 80)[LINES:] == [f"    {REST}"]

@@ -47,7 +47,7 @@ LOOK = (
         Option(
             "--long",
             text="print each message below its row, as people read it: text with its line breaks, JSON within strings "
-            "unfolded, schemas and media as one line (docs/tui.md)",
+            "unfolded, schemas and media as one line",
         ),
         Option("--json", text="print one JSON object for each message"),
         Option("--follow", text="print new messages while the capture is live"),
