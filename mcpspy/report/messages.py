@@ -71,11 +71,15 @@ def _whole(lines: Iterable[ContentLine], most: int | None) -> Iterator[ContentLi
             parts.append(line.text)
         else:
             if first:
-                yield first._replace(text="".join(parts))
+                yield _joined(first, parts)
             first, parts = line, [line.text]
         end = line.start + len(line.text)
     if first:
-        yield first._replace(text="".join(parts))
+        yield _joined(first, parts)
+
+
+def _joined(line: ContentLine, parts: list[str]) -> ContentLine:
+    return line if len(parts) == 1 else line._replace(text="".join(parts))
 
 
 def _texts(line: ContentLine, width: int | None, *, colours: bool) -> Iterator[str]:
