@@ -147,6 +147,14 @@ def test_it_ends_with_a_terminal_that_took_nothing_any_more(tmp_path, lost):
     assert process.wait(LIMIT) == 0
 
 
+def test_a_terminal_that_cannot_move_its_cursor_gets_text_only(tmp_path, lost):
+    process, end = lost(capture(tmp_path / "a.jsonl", CALL), term="dumb")
+    out = read(end, b"    name: forecast")
+    assert process.wait(LIMIT) == 0
+    assert b"TERM is dumb" in out
+    assert b"\x1b" not in out
+
+
 @each(
     "term, colours",
     [("xterm-mono", False), ("linux-m", False), ("vt220", False), ("linux", True), ("xterm", True)],
