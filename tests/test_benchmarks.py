@@ -104,6 +104,14 @@ def test_the_share_benchmark_runs_and_sees_rows_and_answers(tmp_path):
     assert len(json.loads(figures.read_text())["rows"]) == 4
 
 
+def test_the_reading_benchmark_runs(tmp_path):
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks.reading", "--quick", "--json", str(figures)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(json.loads(figures.read_text())["rows"]) == 9
+
+
 @pytest.mark.needs("cc")
 @pytest.mark.field
 def test_the_rival_benchmark_runs_without_the_others_and_says_how_to_get_them(tmp_path):

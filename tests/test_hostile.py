@@ -44,6 +44,7 @@ def commands(path, other):
     yield ["lock", other, "-o", f"{other}.lock.json", "--update"]
     yield ["check", path, "--lock", f"{other}.lock.json"]
     yield ["show", path]
+    yield ["show", path, "--long"]
     yield ["show", path, "--json"]
     yield ["show", path, "--filter", "(method:tools/* or status:error) latency:<1s not a"]
     yield ["ls", os.path.dirname(path), "--json"]

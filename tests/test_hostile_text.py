@@ -24,7 +24,7 @@ from tests.optional import open_terminal
 FIXED = {"kind", "from", "role", "framing", "to", "started", "b64", "transport", "how"}
 """Members whose values a reader knows; another value is tried in `test_a_member_that_the_reader_knows`."""
 PEOPLE = [
-    ["show"], ["show", "--filter", "not size:>1TB"], ["check"], ["check", "--format", "github"],
+    ["show"], ["show", "--long"], ["show", "--filter", "not size:>1TB"], ["check"], ["check", "--format", "github"],
     ["check", "--format", "junit"], ["check", "--format", "sarif"], ["check", "--as", "2026-07-28"],
     ["check", "--client", "all"], ["stats"], ["scrub", "--check"], ["export", "--format", "mermaid"],
 ]  # fmt: skip

@@ -24,6 +24,7 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.scan import TEXT_FRAME
 from mcpspy.errors import UsageError
 from mcpspy.json_values import Number, pointer, resolve
+from mcpspy.reading.media import media_of
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.sharing.scrub.lines import FrameScrub
 from mcpspy.sharing.scrub.messages import MessageScrub
@@ -44,6 +45,7 @@ _SIZES = ((4000, 200), (1500, 60), (500, 30), (200, 15), (80, 8), (30, 4), (12, 
 _DEEPEST = 24  # maximum nesting of a value
 _NAME = 200  # characters of a member name
 _TOLD = 8  # cuts that are listed
+_MEDIA = 200  # characters: longer base64 of an image, a sound or a document is replaced by what it is
 
 Clip = dict[str, Any]
 """One cut in a value: its JSON Pointer, the length that is shown, and the whole length."""
@@ -206,6 +208,10 @@ class _Cut:
         """Return the value at a path, cut."""
         self._left -= 1
         if isinstance(value, str):
+            media = media_of(value) if len(value) > _MEDIA else None
+            if media and media.types:
+                self._clip(path, 0, len(value))
+                return f"({media})"
             if len(value) > self._longest:
                 self._clip(path, self._longest, len(value))
             return safe(value[: self._longest], 8 * self._longest) + ("…" if len(value) > self._longest else "")

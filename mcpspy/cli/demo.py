@@ -1,6 +1,6 @@
 """`mcpspy demo`: a sample session of a small server and a scripted client, recorded by the real `wrap`.
 
-On a terminal the session is shown live in the TUI; otherwise it runs to its end and is then printed.
+On a terminal that shows the TUI, the session is shown there live; otherwise it runs to its end and is then printed.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import time
 from mcpspy.capture.location import directory, file_name, make_directory
 from mcpspy.capture.reader import Capture
 from mcpspy.cli import show
+from mcpspy.cli.output import stays_plain
 from mcpspy.errors import CaptureError, McpspyError
 from mcpspy.text import printable
 
@@ -23,7 +24,7 @@ _STEP = 0.01  # seconds between two checks for the start of the capture
 
 def run(_: argparse.Namespace) -> int:
     """Run the session and show it."""
-    watched = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+    watched = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty() and not stays_plain()
     path = _new_path()
     command = [sys.executable, "-m", "mcpspy.demo.client", "-o", path, "--pace", str(PACE if watched else 0)]
     null, pipe = subprocess.DEVNULL, subprocess.PIPE  # stderr output is small enough for the buffer of a pipe
@@ -37,7 +38,7 @@ def run(_: argparse.Namespace) -> int:
             else:
                 client.wait()
                 _await_capture(client, path)
-                show.run(argparse.Namespace(capture=path, json=False, follow=False, filter=None, gate=None))
+                show.run(argparse.Namespace(capture=path, long=False, json=False, follow=False, filter=None, gate=None))
                 if client.returncode:
                     raise McpspyError(_complaint(client) or f"the demo's client ended with status {client.returncode}")
         finally:

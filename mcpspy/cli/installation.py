@@ -18,7 +18,7 @@ from mcpspy.text import printable
 
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)[^;]*(?:;\s*(?P<marker>.*))?")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([\w.-]+)['"]""")
-_AROUND = ("NO_COLOR", "TMUX", "STY", "SSH_CONNECTION", "WT_SESSION")
+_AROUND = ("NO_COLOR", "ACCESSIBLE", "TMUX", "STY", "SSH_CONNECTION", "WT_SESSION")
 """Variables whose values are not printed, only their names: the values may contain host names."""
 _INDENT = "  "
 

@@ -4,8 +4,8 @@ Commands make captured text `printable` where they print it. JSON and exports ar
 and a place may forget it. So everything that is written to a terminal passes `safe`: by `print`, by `write`, or as
 bytes (A-14, A-20). A pipe and a file get exactly what a command writes.
 
-A progress bar on stderr is for work that takes a while: only on a terminal, and not in CI. `rich` is imported when the
-bar appears, which is after half a second of work.
+A progress bar on stderr is for work that takes a while: only on a terminal that may be drawn on, and not in CI.
+`rich` is imported when the bar appears, which is after half a second of work.
 """
 
 import io
@@ -76,8 +76,22 @@ def confirmed(question: str) -> bool:
 
 
 def has_colours() -> bool:
-    """Return whether stdout is a terminal, and the user wants colours (https://no-color.org)."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    """Return whether stdout is a terminal with escape sequences, and the user wants colours (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and not _is_dumb()
+
+
+def stays_plain() -> str:
+    """Return why the terminal must not be drawn on; an empty text if it may.
+
+    It cannot move its cursor, or a screen reader reads it: ACCESSIBLE, which other programs read too.
+    """
+    if _is_dumb():
+        return f"TERM is {os.environ['TERM']}"
+    return "ACCESSIBLE is set" if os.environ.get("ACCESSIBLE") else ""
+
+
+def _is_dumb() -> bool:
+    return os.environ.get("TERM") in ("dumb", "unknown")
 
 
 def line_width(elsewhere: int) -> int:
@@ -257,7 +271,7 @@ def size_of(path: str) -> int:
 
 
 def _is_wanted() -> bool:
-    on_terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    on_terminal = sys.stderr is not None and sys.stderr.isatty() and not stays_plain()
     return on_terminal and not os.environ.get("CI")
 
 

@@ -19,11 +19,13 @@ from mcpspy.conversation.context import Declarations
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.outcomes import Outcome
+from mcpspy.errors import UsageError
 from mcpspy.filters import KEYS, Filter
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import PASS, Facts, Gate
 from mcpspy.problems.fold import Problems
 from mcpspy.report.lines import WIDTH, act_line, colour_of, finding_line, line, outcome_line
+from mcpspy.report.messages import message_lines
 from mcpspy.report.problems import summary_line
 from mcpspy.report.words import coloured
 from mcpspy.rules import Finding
@@ -103,6 +105,8 @@ _GROUP_BYTES = 1 << 16
 
 def run(options: argparse.Namespace) -> int:
     """Print the capture."""
+    if options.json and options.long:
+        raise UsageError("--json prints whole messages: it cannot be used with --long")
     if options.capture is None:
         options.capture = newest_capture()
     capture = Capture(options.capture)
@@ -125,7 +129,8 @@ def run(options: argparse.Namespace) -> int:
         found = streamed_rows(records, ending, problems, live=live and not options.follow)
     declarations = Declarations()
     found = marks.watch(found) if marks else found
-    _print_lines(found, choice.wants if wanted else None, marks, declarations, colour=colour, flush=options.follow)
+    out = _Lines(colour=colour, long=options.long, flush=options.follow)
+    _print_lines(found, choice.wants if wanted else None, marks, declarations, out)
     if declarations.sides:
         print(f"extensions: {printable(', '.join(declarations.told()), 2000)}")
     if not ending.ended and (options.follow or not live):
@@ -216,44 +221,59 @@ def title(capture: Capture, *, live: bool) -> str:
     return f"{lines}\nimported from {printable(header.imported.form, 60)}{limits}"
 
 
+class _Lines:
+    """Prints lines to stdout."""
+
+    def __init__(self, *, colour: bool, long: bool, flush: bool) -> None:
+        self.flush = flush
+        self._colour = colour
+        self._long = long
+        self._width = line_width(WIDTH)
+        self._wrapped = self._width if sys.stdout.isatty() else None
+
+    def put(self, text: str, look: str | None) -> None:
+        """Print a line in a colour."""
+        sys.stdout.write(f"{coloured(text, look)}\n" if self._colour else f"{text}\n")
+        if self.flush:
+            sys.stdout.flush()
+
+    def row(self, row: Row, names: str) -> None:
+        """Print a row with the names of its gates, its findings and, with `--long`, its content."""
+        look, extra = colour_of(row) if self._colour else None, f"  gate {names}" if names else ""
+        told = line(row, self._width, extra=extra, colours=self._colour and look is None)
+        self.put(told, look)
+        for finding in row.findings:
+            self.put(finding_line(finding), finding.severity)
+        if self._long:
+            for text in message_lines(row, told, self._wrapped, colours=self._colour):
+                sys.stdout.write(f"{text}\n")
+            if self.flush:
+                sys.stdout.flush()
+
+
 def _print_lines(
     found: Iterable[Streamed],
     choose: Callable[[Streamed], bool] | None,
     marks: GateMarks | None,
     declarations: Declarations,
-    *,
-    colour: bool,
-    flush: bool,
+    out: _Lines,
 ) -> None:
     """Print the rows and their findings, or those that `choose` selects, and note the extensions that rows declare."""
-    width, out = line_width(WIDTH), sys.stdout
-
-    def put(text: str, look: str | None) -> None:
-        out.write(f"{coloured(text, look)}\n" if colour else f"{text}\n")
-        if flush:
-            out.flush()
-
-    size = 1 if flush or marks else _GROUP  # `marks` knows only the latest row
+    size = 1 if out.flush or marks else _GROUP  # `marks` knows only the latest row
     for row in _read_ahead(found, size):
         if type(row) is Row and row.extensions:
             declarations.add(row.n, row.sender, row.extensions)
         if choose and not choose(row):
             continue
         if isinstance(row, Finding):
-            put(finding_line(row), row.severity)
-            continue
-        if isinstance(row, GateAct):
-            put(act_line(row), "dim")
-            continue
-        if isinstance(row, Outcome):
+            out.put(finding_line(row), row.severity)
+        elif isinstance(row, GateAct):
+            out.put(act_line(row), "dim")
+        elif isinstance(row, Outcome):
             if told := outcome_line(row):
-                put(told, "error" if row.failed else "dim")
-            continue
-        names = printable(", ".join(marks.of(row)), 200) if marks else ""
-        look, extra = colour_of(row) if colour else None, f"  gate {names}" if names else ""
-        put(line(row, width, extra=extra, colours=colour and look is None), look)
-        for finding in row.findings:
-            put(finding_line(finding), finding.severity)
+                out.put(told, "error" if row.failed else "dim")
+        else:
+            out.row(row, printable(", ".join(marks.of(row)), 200) if marks else "")
 
 
 def _read_ahead(found: Iterable[Streamed], size: int) -> Iterator[Streamed]:

@@ -2,11 +2,15 @@
 
 import argparse
 import os
+import shlex
+import sys
 from types import ModuleType
 
 from mcpspy.capture.location import directory
 from mcpspy.capture.reader import Capture
+from mcpspy.cli.commands import run as run_command
 from mcpspy.cli.installation import missing
+from mcpspy.cli.output import say, stays_plain
 from mcpspy.cli.targets import newest_capture
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.process.ports import listening_place
@@ -25,12 +29,26 @@ def run(options: argparse.Namespace) -> int:
             raise CaptureError(f"{target} does not exist; 'mcpspy ls' lists the captures that exist")
         if not os.path.isdir(target):
             Capture(target)  # raises if it is not a capture
+    if options.web is None and sys.stdout.isatty() and (why := stays_plain()):
+        for target in options.targets or [newest_capture()]:
+            _print(target, ["ls"] if target == folder else ["ls", target], why)
+        return 0
     targets = options.targets or [folder]
     if options.web is None:
         return run_app(targets, None if options.targets else newest_capture())
     host, port = listening_place(options.web, _PORT, "--web")
     status: int = _web().serve(targets, host, port)
     return status
+
+
+def _print(target: str, listing: list[str], why: str) -> None:
+    """Print what the TUI would show of a capture, or with `listing` of a directory."""
+    if os.path.isfile(target):
+        command, rest = ["show", "--long", target], ""
+    else:
+        command, rest = listing, "; 'mcpspy show --long CAPTURE' prints a session"
+    say(f"{why}: the TUI does not start; 'mcpspy {shlex.join(command)}' prints this{rest}")
+    run_command(command)
 
 
 def _web() -> ModuleType:

@@ -221,13 +221,13 @@ def _terminal() -> type[Driver] | None:
 
 def colourless(terminal: str) -> bool:
     """Return whether the terminal type `terminal` (as in TERM) has no colours."""
-    return terminal == "dumb" or terminal.startswith("vt") or terminal.endswith(("-mono", "-m"))
+    return terminal.startswith("vt") or terminal.endswith(("-mono", "-m"))
 
 
 def run(targets: list[str], first: str | None = None, driver: type[Driver] | None = None) -> int:
     """Show the captures until the user quits, in the terminal unless `driver` is given. Returns the exit status."""
     if driver is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("the TUI needs a terminal; 'mcpspy ls' and 'mcpspy show CAPTURE' print the same")
+        raise UsageError("the TUI needs a terminal; 'mcpspy ls' and 'mcpspy show --long CAPTURE' print the same")
     if colourless(os.environ.get("TERM", "")):
         os.environ.setdefault("NO_COLOR", "1")
     gc.freeze()  # existing objects stay: collecting garbage among them repeatedly would stop the screen for 100 ms

@@ -1,5 +1,6 @@
 """Answers to an agent: addresses, pages, and captured values scrubbed, escaped, bounded."""
 
+import base64
 import json
 
 import pytest
@@ -133,6 +134,15 @@ def test_a_value_is_cut_to_its_room_and_says_where():
     assert {"pointer": "/a", "shown": len(made["a"]) - 1, "of": 10_000} in clips
     assert {"pointer": "/b", "shown": len(made["b"]), "of": 500} in clips
     assert clipped({"a": 1}, 2000) == ({"a": 1}, [])
+
+
+def test_the_bytes_of_media_are_replaced_by_what_they_are():
+    png = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\5\0\0\0\2\xd0" + bytes(1000)).decode()
+    made, clips = clipped({"content": [{"type": "image", "data": png, "mimeType": "image/jpeg"}]}, 2000)
+    assert made["content"][0] == {"type": "image", "data": "(PNG 1280 × 720, 1.0 kB)", "mimeType": "image/jpeg"}
+    assert clips == [{"pointer": "/content/0/data", "shown": 0, "of": len(png)}]
+    unknown = base64.b64encode(bytes(range(256)) * 2).decode()
+    assert clipped(unknown, 2000) == (unknown, [])
 
 
 def tree(levels):

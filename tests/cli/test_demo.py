@@ -48,6 +48,8 @@ def terminal(monkeypatch):
         app = types.ModuleType("mcpspy.tui.app")
         app.run = watch
         monkeypatch.setitem(sys.modules, "mcpspy.tui.app", app)
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.delenv("ACCESSIBLE", raising=False)
         monkeypatch.setattr("mcpspy.cli.output.prepare_streams", lambda: None)  # it would replace these streams
         for stream in (sys.stdin, sys.stdout):
             monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
@@ -166,6 +168,14 @@ def test_on_a_terminal_the_tui_opens_on_the_live_session_and_leaves_no_process(f
     assert not Capture(path).live
 
 
+def test_for_a_screen_reader_the_session_is_printed(folder, demo, terminal, monkeypatch):
+    terminal(lambda _: pytest.fail("the TUI starts"))
+    monkeypatch.setenv("ACCESSIBLE", "1")
+    status, out, _ = demo()
+    assert status == 0
+    assert "the server exited with code 0" in out
+
+
 def test_who_stays_sees_the_session_end_by_itself(folder, demo, terminal, started, monkeypatch):
     monkeypatch.setattr("mcpspy.cli.demo.PACE", 0.01)
 
@@ -223,9 +233,10 @@ def test_a_reader_that_leaves_is_no_mistake(folder):
 
 
 def test_a_terminal_that_cannot_be_typed_into_is_printed_to(folder):
-    """The TUI does not start, as no key could end it. The output is coloured unless NO_COLOR is set."""
+    """The TUI does not start, as no key could end it. The output is coloured unless NO_COLOR is set or TERM is dumb."""
     pytest.importorskip("pty")
-    for environ, coloured in ((os.environ, True), (os.environ | {"NO_COLOR": "1"}, False)):
+    usual = os.environ | {"TERM": "xterm"}
+    for environ, coloured in ((usual, True), (usual | {"NO_COLOR": "1"}, False), (usual | {"TERM": "dumb"}, False)):
         ours, theirs = open_terminal()
         with limits.Popen(COMMAND, stdin=subprocess.DEVNULL, stdout=theirs, env=environ) as process:
             os.close(theirs)

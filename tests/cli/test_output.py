@@ -49,9 +49,12 @@ def test_what_is_said_is_one_line_on_stderr(capsys):
 def test_colours_are_for_terminals_whose_user_wants_them(monkeypatch, terminal, no_color, expected):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     if no_color is not None:
         monkeypatch.setenv("NO_COLOR", no_color)
     assert has_colours() is expected
+    monkeypatch.setenv("TERM", "dumb")
+    assert not has_colours()
 
 
 @pytest.mark.parametrize(
@@ -297,7 +300,7 @@ def test_the_bar_goes_away_with_an_exception_too(attached):
     assert "\x1b[?25h" in screen.getvalue(), "the cursor is back"
 
 
-@pytest.mark.parametrize(("name", "value"), [("CI", "true"), ("TERM", "dumb")])
+@pytest.mark.parametrize(("name", "value"), [("CI", "true"), ("TERM", "dumb"), ("ACCESSIBLE", "1")])
 def test_in_ci_and_on_a_terminal_without_movement_there_is_none(attached, monkeypatch, name, value):
     monkeypatch.setenv(name, value)
     screen = attached()

@@ -97,6 +97,62 @@ def test_following_a_finished_capture_shows_all_of_it(tmp_path, show, options):
     assert len(rows) == (13 if options else 16)  # with a title of two lines, and what failed
 
 
+# Messages as people read them.
+
+READ = """
+    > {"jsonrpc":"1.0","id":1,"method":"tools/call","params":{"name":"get","arguments":{"city":"Oslo"}}}
+    < {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"one\\ntwo"}]}}
+    @9 > {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"other"}}
+    < {"jsonrpc":"2.0","id":2,"result":{"content":[]}}
+"""
+ANSWER = ["    text:", "      one", "      two"]
+
+
+def test_long_prints_each_message_below_its_row_and_its_findings(tmp_path, show):
+    path = capture(tmp_path / "a", READ)
+    status, out, err = show(path, "--long")
+    lines = out.splitlines()
+    at = lines.index(ANSWER[0])
+    assert (status, err, lines[at : at + 3]) == (0, "", ANSWER)
+    assert lines[at - 1].startswith("#6 ")
+    place = lines.index("    name: get")
+    assert lines[place - 1].endswith("]"), "its findings come first"
+    assert lines[place : place + 3] == ["    name: get", "    arguments:", "      city: Oslo"]
+    without = [it for it in lines if not it.startswith("    ") or it.startswith("       ")]
+    assert without == show(path)[1].splitlines()
+
+
+@pytest.mark.parametrize("follow", [[], ["--follow"]])
+def test_long_prints_what_a_filter_selects(tmp_path, show, follow):
+    path = capture(tmp_path / "a", READ)
+    assert [it for it in show(path, "--long", "--filter", "kind:result name:get", *follow)[1].splitlines()[2:]
+            if not it.startswith("       ")][1:] == ANSWER  # fmt: skip
+    out = show(path, "--long", "--filter", "time:>=9 kind:request", *follow)[1]
+    assert "    name: other\n" in out
+    assert "name: get" not in out
+
+
+def test_long_is_for_people(tmp_path, show):
+    wanted = "mcpspy: --json prints whole messages: it cannot be used with --long\n"
+    assert refusal(show(capture(tmp_path / "a", READ), "--long", "--json")) == wanted
+
+
+def test_long_wraps_and_cuts_messages_on_a_terminal_only(tmp_path, show, monkeypatch):
+    text = "a word and another of them\\n" * 300
+    path = capture(
+        tmp_path / "a", f'< {{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}'
+    )
+    assert show(path, "--long")[1].count("      a word and another of them\n") == 300
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("TERM", "dumb")
+    out = show(path, "--long")[1]
+    assert "      a word and another of\n      them\n" in out
+    assert out.count("them\n") < 110
+    assert "… cut after 200 lines" in out
+    assert "\x1b" not in out
+
+
 # Filters.
 
 

@@ -14,6 +14,8 @@ def tui(monkeypatch, capsys, tmp_path):
     """Run `mcpspy ARGUMENTS` with or without a terminal. Return status, output and the targets that the TUI gets."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("MCPSPY_CAPTURE_DIR", raising=False)
+    monkeypatch.delenv("ACCESSIBLE", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
 
     def run(*arguments, terminal=True):
         watched = []
@@ -54,6 +56,42 @@ def test_without_a_target_and_without_captures_it_says_how_to_record_one(tmp_pat
     assert "'mcpspy wrap -- COMMAND' records one" in err
 
 
+PLAIN = [("TERM", "dumb"), ("TERM", "unknown"), ("ACCESSIBLE", "1")]
+
+
+@pytest.mark.parametrize(("name", "value"), PLAIN)
+def test_a_terminal_that_must_stay_plain_gets_the_same_as_text(tmp_path, tui, monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    path = capture(tmp_path / "a b.jsonl", "> 1 ping")
+    status, out, err, watched = tui("tui", path)
+    assert (status, watched) == (0, [])
+    why = f"TERM is {value}" if name == "TERM" else "ACCESSIBLE is set"
+    command = f"mcpspy show --long '{path}'"
+    assert err == f"mcpspy: {why}: the TUI does not start; '{command}' prints this\n"
+    assert out == tui("show", "--long", path)[1]
+
+
+def test_a_directory_is_then_listed(tmp_path, tui, monkeypatch):
+    monkeypatch.setenv("ACCESSIBLE", "yes")
+    monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path))
+    path = capture(tmp_path / "a.jsonl", "> 1 ping")
+    rest = "prints this; 'mcpspy show --long CAPTURE' prints a session\n"
+    for words, command in (((), "ls"), (("tui", tmp_path / ".."), f"ls {tmp_path / '..'}")):
+        status, out, err, watched = tui(*words)
+        assert (status, err, watched) == (
+            0,
+            f"mcpspy: ACCESSIBLE is set: the TUI does not start; 'mcpspy {command}' {rest}",
+            [],
+        )
+        assert "1 capture" in out or words
+    assert f"'mcpspy show --long {path}' prints this\n" in tui("tui")[2]
+
+
+def test_without_a_terminal_there_is_nothing_to_print_instead(tmp_path, tui, monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    assert tui("tui", capture(tmp_path / "a.jsonl", ""), terminal=False)[:2] == (2, "")
+
+
 @pytest.mark.parametrize("others", [False, True])
 def test_a_path_that_does_not_exist_is_one_line_and_exit_code_2(tmp_path, tui, others):
     path = tmp_path / "missing.jsonl"
@@ -79,7 +117,7 @@ def test_a_file_that_is_no_capture_is_one_line_and_exit_code_2(tmp_path, tui, co
 
 
 def test_without_a_terminal_it_is_one_line_and_exit_code_2(tmp_path, tui):
-    expected = "mcpspy: the TUI needs a terminal; 'mcpspy ls' and 'mcpspy show CAPTURE' print the same\n"
+    expected = "mcpspy: the TUI needs a terminal; 'mcpspy ls' and 'mcpspy show --long CAPTURE' print the same\n"
     assert tui("tui", tmp_path, terminal=False) == (2, "", expected, [])
 
 

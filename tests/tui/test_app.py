@@ -124,7 +124,7 @@ def test_what_is_no_capture_is_refused_before_the_screen_is_taken(tmp_path):
 
 def test_without_a_terminal_it_says_what_prints_the_same(monkeypatch):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
-    with pytest.raises(UsageError, match="needs a terminal; 'mcpspy ls' and 'mcpspy show CAPTURE' print the same"):
+    with pytest.raises(UsageError, match="'mcpspy ls' and 'mcpspy show --long CAPTURE' print the same"):
         run([])
 
 

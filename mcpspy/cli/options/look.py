@@ -44,6 +44,11 @@ LOOK = (
         "print a capture as a timeline",
         "Print a capture as a timeline.",
         Positional("capture", "CAPTURE", "default: the newest capture", many="?"),
+        Option(
+            "--long",
+            text="print each message below its row, as people read it: text with its line breaks, JSON within strings "
+            "unfolded, schemas and media as one line",
+        ),
         Option("--json", text="print one JSON object for each message"),
         Option("--follow", text="print new messages while the capture is live"),
         Option(
