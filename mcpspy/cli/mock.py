@@ -27,7 +27,6 @@ from mcpspy.json_values import member
 from mcpspy.process.ports import bound, listening_place, to_dial
 from mcpspy.replay.differences import excerpt
 from mcpspy.replay.growth import RecordedServer, beside, take_in
-from mcpspy.replay.match import STRATEGIES
 from mcpspy.replay.mock import Heard, Missing, Mock, Wrong, say_due, serve
 from mcpspy.replay.script import Script, load
 from mcpspy.text import plural, printable
@@ -117,7 +116,7 @@ def _refuse(options: argparse.Namespace) -> None:
         raise UsageError("--record-missing records a server on stdio for a client on stdio: leave out --listen")
     if options.gate:
         raise UsageError("--record-missing records what the server sends, not what a gate changes: leave out --gate")
-    if options.strategies:
+    if options.loose:
         raise UsageError("--loose answers what is missing, --record-missing records it: give one of them")
     if shutil.which(options.server[0]) is None:
         raise UsageError(f"cannot start the server: {shlex.quote(options.server[0])} is not a command that can be run")
@@ -255,10 +254,9 @@ def run(options: argparse.Namespace) -> int:
 def _serve(options: argparse.Namespace, gates: list[dict[str, Any]] | None) -> Sequence[Mock]:
     """Serve only what the captures contain."""
     scripts = [load(path, say) for path in options.captures]
-    strategies = [it for it in STRATEGIES if it is STRATEGIES[0] or it.name in options.strategies]
 
     def make() -> Mock:
-        return Mock(scripts, recorded_pace=options.pace == "recorded", strategies=strategies)
+        return Mock(scripts, recorded_pace=options.pace == "recorded", loose=options.loose)
 
     return _serve_web(make, options.listen, gates) if options.listen else [_serve_stdio(make())]
 
@@ -272,7 +270,7 @@ def _serve_stdio(mock: Mock) -> Mock:
 
 def _command(options: argparse.Namespace) -> list[str]:
     """Return the command line of the same mock on stdio, without gates."""
-    strategies = [f"--{name}" for name in options.strategies]
+    more = ["--loose"] if options.loose else []
     return [
         sys.executable,
         "-m",
@@ -280,7 +278,7 @@ def _command(options: argparse.Namespace) -> list[str]:
         "mock",
         "--pace",
         options.pace,
-        *strategies,
+        *more,
         *map(_as_path, options.captures),
     ]
 

@@ -23,7 +23,7 @@ import itertools
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ from mcpspy.conversation.model import Message
 from mcpspy.json_values import Path, member
 from mcpspy.replay.differences import Difference, answer_differences
 from mcpspy.replay.issued_values import canonical, edited, json_text, rewritten
-from mcpspy.replay.match import STRATEGIES, Matcher, Miss, Strategy, key
+from mcpspy.replay.match import Matcher, Miss, key
 from mcpspy.replay.script import CANCELLED, PROGRESS, Script, ScriptLine, Turn, answer, progress_token
 from mcpspy.replay.streams import chunks, lines, send
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
@@ -260,14 +260,17 @@ class Mock:
         scripts: Iterable[Script],
         *,
         recorded_pace: bool = False,
-        strategies: Sequence[Strategy] = STRATEGIES[:1],
+        loose: bool = False,
         missing: Missing | None = None,
     ) -> None:
-        """With `missing`, that receives the requests that have no answer in the scripts."""
+        """With `loose`, the nearest recording of the same method and name answers a request that has no answer.
+
+        With `missing`, that receives the requests that have no answer in the scripts.
+        """
         self.misses: list[Miss] = []
         self.wrong: list[Wrong] = []
         self.notices: list[str] = []
-        """A sentence for each answer whose strategy reports it; the caller empties the list."""
+        """A sentence for each request that the nearest recording answers; the caller empties the list."""
         self._scripts = list(scripts)
         turns = [turn for script in self._scripts for turn in script.turns if not (missing and turn.unanswered)]
         self._matcher = Matcher(turns)
@@ -276,7 +279,7 @@ class Mock:
         self._methods = {turn.method for turn in turns if turn.exchange}
         self._missing = missing
         self._recorded_pace = recorded_pace
-        self._strategies = strategies
+        self._loose = loose
         self._playing: dict[Id, _Playing] = {}  # by the id of the client's request
         self._ids: dict[Id, Id] = {}  # ids of the client's requests, by the recorded ids
         self._tokens: dict[str, Any] = {}  # its progress tokens, by the recorded ones
@@ -331,10 +334,13 @@ class Mock:
                 self.wrong.append(Wrong(asked, None))
 
     def _request(self, raw: bytes, part: int, request: Request, now: int) -> None:
-        turn = self._turn(request)
-        if turn is None:
+        turn = self._matcher.find(request)
+        if isinstance(turn, Miss) and self._loose and turn.loose:
+            self.notices.append(f"answered with the nearest recording: {turn}")
+            turn = self._matcher.serve(turn.loose)
+        if isinstance(turn, Miss):
             if not self._answer_by_rule(request, now):
-                self._miss(raw, part, request, now)
+                self._miss(raw, part, request, turn, now)
             return
         assert isinstance(turn.cause.body, Request)
         self._ids[turn.cause.body.id] = request.id
@@ -342,16 +348,6 @@ class Mock:
         tokens = {} if token is None else {canonical(token): progress_token(request.params)}
         self._tokens |= tokens
         self._play(turn, turn.said, request.id, now, tokens)
-
-    def _turn(self, request: Request) -> Turn | None:
-        """Return the turn that answers, by the first strategy that finds one."""
-        for strategy in self._strategies:
-            turn = strategy.find(self._matcher, request)
-            if turn:
-                if strategy.notice:
-                    self.notices.append(f"{strategy.notice}: {self._matcher.miss(request)}")
-                return turn
-        return None
 
     def _answer_by_rule(self, request: Request, now: int) -> bool:
         """Answer or refuse standard requests whose method was not recorded; return whether that was done.
@@ -369,9 +365,8 @@ class Mock:
         self._put(now, None, OutgoingFrame(line, request.id, answer=True))
         return True
 
-    def _miss(self, raw: bytes, part: int, request: Request, now: int) -> None:
-        """Answer a request for which no strategy finds a turn with an error, or pass it to the real server."""
-        miss = self._matcher.miss(request)
+    def _miss(self, raw: bytes, part: int, request: Request, miss: Miss, now: int) -> None:
+        """Answer a request that was not recorded with an error, or pass it to the real server."""
         if self._missing:
             self._missing.ask(raw, part, request, miss.asked)
             return

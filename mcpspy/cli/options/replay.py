@@ -29,11 +29,8 @@ REPLAY = (
         ),
         Option(
             "--loose",
-            dest="strategies",
-            many=True,
-            const="loose",
-            text="if no recorded request has the same params, answer with one of the same method and name, and report "
-            "it on stderr",
+            text="if no recorded request has the same params, answer with the nearest one of the same method and name, "
+            "and report it on stderr",
         ),
         Option(
             "--record-missing",

@@ -1,7 +1,6 @@
 import os
 import threading
 
-from mcpspy.replay.match import STRATEGIES
 from mcpspy.replay.mock import Mock, serve
 from tests import limits
 from tests.each import each
@@ -10,7 +9,6 @@ from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result, script
 NOTE = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 SAMPLE = '{"jsonrpc":"2.0","id":0,"method":"sampling/createMessage","params":{"maxTokens":1}}'
 GREEN = '{"jsonrpc":"2.0","id":0,"result":{"model":"m","content":"green"}}'
-LOOSE = [strategy for strategy in STRATEGIES if strategy.name in ("exact", "loose")]
 SAMPLING = f"> {call(1, 'a')}\n< {SAMPLE}\n> {GREEN}\n< {result(1, 'green')}"
 
 
@@ -151,10 +149,10 @@ def test_a_miss_is_an_error_that_names_the_nearest_request():
 
 def test_loosely_a_request_is_answered_by_its_name():
     text = f"> {call(1, 'a')}\n< {result(1, 'A')}"
-    said, mock = converse(text, call(2, "a", '{"x":1}'), call(3, "b"), strategies=LOOSE)
+    said, mock = converse(text, call(2, "a", '{"x":1}'), call(3, "b"), loose=True)
     assert said[0] == [result(2, "A")]
     near = "the nearest is #1, with nothing at /params/arguments/x instead of 1"
-    assert mock.notices == [f"answered by name alone: tools/call a was not recorded; {near}"]
+    assert mock.notices == [f"answered with the nearest recording: tools/call a was not recorded; {near}"]
     assert [miss.name for miss in mock.misses] == ["b"]
 
 
@@ -205,7 +203,7 @@ def test_what_is_due_later_is_not_said_of_a_request_that_is_cancelled():
 
 def test_a_client_is_served_until_it_goes():
     (client_in, server_out), (server_in, client_out) = os.pipe(), os.pipe()
-    mock = Mock([script(f"> {call(1, 'a')}\n< {result(1, 'A')}")], strategies=LOOSE)
+    mock = Mock([script(f"> {call(1, 'a')}\n< {result(1, 'A')}")], loose=True)
     said = []
     served = threading.Thread(target=serve, args=(mock, server_in, server_out, said.append), daemon=True)
     served.start()
@@ -214,7 +212,7 @@ def test_a_client_is_served_until_it_goes():
     os.close(client_out)
     served.join(10)
     assert not served.is_alive()
-    assert said[0].startswith("answered by name alone: tools/call a was not recorded")
+    assert said[0].startswith("answered with the nearest recording: tools/call a was not recorded")
     for fd in (client_in, server_out, server_in):
         os.close(fd)
 
