@@ -13,10 +13,12 @@ from mcpspy.errors import UsageError
 from mcpspy.foreign_file import read_foreign
 from mcpspy.output_file import output_file
 from mcpspy.replay import settings
+from mcpspy.replay.learn import learned, narrowest, place_of
 from mcpspy.replay.link import Link
-from mcpspy.replay.run import Replayed, learned, replay
+from mcpspy.replay.run import Replayed, replay
 from mcpspy.replay.script import Script, accept, load, script_of
-from mcpspy.replay.sessions import FINE, Compared, Ignored, Rules
+from mcpspy.replay.sessions import FINE, Compared
+from mcpspy.replay.tolerance import Rules, Tolerance
 from mcpspy.replay.volatile import looks_volatile
 from mcpspy.report.differences import CHANGE_FORMATS, FORMATS, as_text, examine
 
@@ -28,13 +30,7 @@ def run(options: argparse.Namespace) -> int:
     """Replay and report. Returns 1 if there is a difference."""
     _refuse(options)
     file = settings.place(options.capture)
-    chosen = settings.with_options(
-        settings.read(file),
-        options.ignore,
-        shape=options.shape,
-        strict=options.strict,
-        read_only=options.read_only,
-    )
+    chosen = settings.chosen([options.capture], vars(options))
     if chosen.read_only and options.update and not options.learn:
         raise UsageError("--update would lose the calls that --read-only leaves out; give one of them")
     script = load(options.capture, say, forwarded=options.as_forwarded)
@@ -44,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
         rules = chosen.rules
         if options.learn:
             found = learned(runs, rules)
-            rules = Rules((*rules.ignore, *found), shape=rules.shape, strict=rules.strict)
+            rules += Rules(tuple(found))
             _propose(found, file, write=options.update)
         return _report(options, runs[-1], rules)
 
@@ -102,39 +98,39 @@ def _advise(capture: str, compared: Sequence[Compared]) -> None:
         return
     it, difference = found[0]
     total = sum(len(it.differences) for it in compared)
-    one = Ignored(it.method or "*", it.name or "*", tuple(map(str, difference.path)))
+    one = narrowest(place_of(it.method, it.name, difference), [difference.recorded, difference.observed])
     say(
         f"differences that look new in each run (a time, an id, a random value): {len(found):,} of {total:,}."
         f" '--learn 3 --update' runs 3 times and writes what differs between the runs into {settings.place(capture)};"
-        f" the capture was not changed. To ignore one: --ignore {shlex.quote(str(one))}"
+        f" the capture was not changed. To allow one: --{one.by} {shlex.quote(str(one))}"
     )
 
 
-def _propose(found: list[Ignored], file: str, *, write: bool) -> None:
-    """Show what differed between runs, and write it to the settings file if requested."""
-    patterns = [str(pattern) for pattern in found]
-    if not patterns:
-        say("the runs did not differ: there is nothing to ignore")
+def _propose(found: list[Tolerance], file: str, *, write: bool) -> None:
+    """Show what to allow where runs differed, and write it to the settings file if requested."""
+    if not found:
+        say("the runs did not differ: there is nothing to allow")
         return
     if write:
         try:
             text = read_foreign(file).decode()
         except FileNotFoundError:
             text = ""
+        changed = settings.with_tolerances(text, found)
         with output_file(os.path.realpath(file), replace=True) as output:
-            output.write(settings.with_ignored(text, patterns).encode())
-        say(f"{file} ignores from now on:")
+            output.write(changed.encode())
+        say(f"{file} allows from now on:")
     else:
         say(f"the runs differed; --update would put this into {file}:")
-    explain(*settings.with_ignored("", patterns).splitlines())
+    explain(*settings.with_tolerances("", found).splitlines())
 
 
 def run_diff(options: argparse.Namespace) -> int:
     """Compare and report. Returns 1 if there is a difference."""
-    ignore = [Ignored.parse(text) for text in options.ignore]
+    rules = settings.chosen([options.old], vars(options)).rules
     paths = options.old, options.new
     with ProgressBar("reading", sum(map(size_of, paths))) as bar:
         old, new = (script_of(path, bar.advance) for path in paths)
-    report = examine(old, new, ignore)
+    report = examine(old, new, rules)
     print(CHANGE_FORMATS[options.format](report), end="")
     return 1 if report.differs else 0

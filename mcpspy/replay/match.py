@@ -1,8 +1,9 @@
 """Which recorded turn answers a request, and which is the nearest if none does; and the recorded answers of a gate.
 
 Two requests are the same if their method and params are equal, except for what a client states about itself and the
-moment: progress token, name and capabilities, trace context. Missing params equal empty params. Requests that are the
-same are answered in their recorded order, and the last response is repeated, so that a client may poll.
+moment: progress token, name and capabilities, trace context. Missing params equal empty params. So do params that
+differ only where the settings of the capture allow it (`mcpspy.replay.tolerance`), such as a nonce. Requests that are
+the same are answered in their recorded order, and the last response is repeated, so that a client may poll.
 
 A request that was never recorded is a miss. It names the nearest recording: the one whose params have the fewest
 differences, where each value that differs, is missing or is additional counts. The mock reports this recording, and
@@ -20,9 +21,11 @@ from difflib import get_close_matches
 from typing import Any
 
 from mcpspy.json_values import walk
+from mcpspy.replay import settings
 from mcpspy.replay.differences import Difference, differences, excerpt
 from mcpspy.replay.issued_values import canonical, rewritten
 from mcpspy.replay.script import Turn, load
+from mcpspy.replay.tolerance import NO_RULES, Rules
 from mcpspy.wire.jsonrpc import Request, parse
 from mcpspy.wire.subject import subject
 
@@ -70,7 +73,8 @@ class Miss:
 class Matcher:
     """The requests of some scripts, which may be sent in any order."""
 
-    def __init__(self, turns: Iterable[Turn]) -> None:
+    def __init__(self, turns: Iterable[Turn], rules: Rules = NO_RULES) -> None:
+        self._rules = rules
         self._turns = [turn for turn in turns if turn.exchange]
         self._alike: dict[str, list[Turn]] = {}
         self._named: dict[tuple[str | None, str | None], list[Turn]] = {}
@@ -87,10 +91,16 @@ class Matcher:
         """Return the turn that answers a request, which counts as served from now on, or why there is none."""
         turns = self._alike.get(key(request.method, request.params))
         if turns is None:
-            return self._miss(request)
+            miss = self._miss(request)
+            return self.serve(miss.loose) if miss.loose and not miss.difference else miss
         while len(turns) > 1 and turns[0] in self._served:
             turns.pop(0)
         return self.serve(turns[0])
+
+    @property
+    def unserved(self) -> list[Turn]:
+        """The turns that answered no request."""
+        return [turn for turn in self._turns if turn not in self._served]
 
     def serve(self, turn: Turn) -> Turn:
         """Record that a turn was served."""
@@ -110,14 +120,25 @@ class Matcher:
     def _nearest(self, pool: Sequence[Turn], request: Request) -> tuple[Turn, list[Difference]]:
         """Return the turn whose params have the fewest differences from those of a request, and these differences.
 
-        Among equals it is the first that was not served yet, then the first.
+        Among equals it is the first that was not served yet. If all were, it is the last of those without differences,
+        because a client may poll, else the first.
         """
-        found = [(turn, self._differences(turn, request)) for turn in pool]
-        return min(found, key=lambda it: (sum(map(_weight, it[1])), it[0] in self._served))
+        found = [(turn, request_differences(turn, request, self._rules)) for turn in pool]
+        weights = [sum(map(_weight, it)) for _, it in found]
+        least = min(weights)
+        equal = [it for it, weight in zip(found, weights, strict=True) if weight == least]
+        return next((it for it in equal if it[0] not in self._served), equal[0] if least else equal[-1])
 
-    def _differences(self, turn: Turn, request: Request) -> list[Difference]:
-        params = plain(request.method, turn.params), plain(request.method, request.params)
-        return [replace(it, path=("params", *it.path)) for it in differences(*params)]
+
+def request_differences(turn: Turn, request: Request | Turn, rules: Rules) -> list[Difference]:
+    """Return where the params of a request differ from the recorded ones, except where the rules allow it.
+
+    A rule that ignores whole messages is about answers.
+    """
+    method = turn.method or ""
+    found = differences(plain(method, turn.params), plain(method, request.params))
+    places = Rules(tuple(it for it in rules.tolerances if it.place.path))
+    return places.unexpected(method, turn.name, [replace(it, path=("params", *it.path)) for it in found])
 
 
 def _weight(difference: Difference) -> int:
@@ -155,8 +176,9 @@ def _without_retried(turns: list[Turn]) -> list[Turn]:
 class RecordedAnswers:
     """The responses of some turns; call it with a request to get the recorded response."""
 
-    def __init__(self, turns: list[Turn], *, nearest: bool) -> None:
-        self._matcher = Matcher(turn for turn in turns if turn.response)
+    def __init__(self, turns: list[Turn], rules: Rules = NO_RULES, *, nearest: bool) -> None:
+        self._matcher = Matcher((turn for turn in turns if turn.response), rules)
+        self._rules = rules
         self._nearest = nearest
 
     def __call__(self, frame: bytes) -> bytes | None:
@@ -168,7 +190,8 @@ class RecordedAnswers:
         turn = self._turn(request)
         if turn is None or turn.response is None:
             return None
-        return rewritten(turn.response, {("id",): request.id})
+        changes = self._rules.echoed(request.method, turn.name, turn.params, request.params, turn.response.body.value)
+        return rewritten(turn.response, {("id",): request.id} | changes)
 
     def _turn(self, request: Request) -> Turn | None:
         """Return the turn that answers a request; with `nearest`, also one of the same method with other params."""
@@ -181,5 +204,9 @@ class RecordedAnswers:
 
 
 def answers(path: str, miss: str, say: Callable[[str], None]) -> RecordedAnswers:
-    """Return the answers from the capture at a path; `miss` is `forward` or `nearest`. Raises CaptureError."""
-    return RecordedAnswers(load(path, say).turns, nearest=miss == "nearest")
+    """Return the answers from the capture at a path, with the settings beside it; `miss` is `forward` or `nearest`.
+
+    Raises CaptureError or ConfigError.
+    """
+    rules = settings.read(settings.place(path)).rules
+    return RecordedAnswers(load(path, say).turns, rules, nearest=miss == "nearest")

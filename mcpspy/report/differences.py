@@ -7,7 +7,7 @@ goes through `printable`, which returns one line without control characters. Onl
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -18,7 +18,8 @@ from mcpspy.json_values import steps_of
 from mcpspy.replay.differences import ABSENT, LISTINGS, Difference, excerpt
 from mcpspy.replay.offers import Change, changes, surface, told_differences
 from mcpspy.replay.script import Script
-from mcpspy.replay.sessions import FINE, OUTCOMES, Compared, Ignored, Pairs, Rules, compare, pair
+from mcpspy.replay.sessions import FINE, OUTCOMES, Compared, Pairs, compare, pair
+from mcpspy.replay.tolerance import Rules
 from mcpspy.report.ci_formats import Case, command, document
 from mcpspy.report.words import CHANGES, DIFFERENT, SLOWER
 from mcpspy.text import duration_text, plural, printable
@@ -226,28 +227,24 @@ class Changes:
         return bool(self.told or self.changes) or any(it.outcome not in FINE for it in self.compared)
 
 
-def examine(old: Script, new: Script, ignore: Iterable[Ignored]) -> Changes:
+def examine(old: Script, new: Script, rules: Rules) -> Changes:
     """Compare two sessions. The handshake and the listings are compared as what the server offers, not as calls."""
-    rules = Rules(tuple(ignore))
     before, now = surface(old), surface(new)
-    pairs = pair(old, new)
+    pairs = pair(old, new, rules)
     apart = (*HANDSHAKES, *LISTED)
     calls = [turns for turns in pairs if not any(turn and turn.method in apart for turn in turns)]
-    told = [it for it in told_differences(before, now) if not _covered(rules, "initialize", it.path)]
-    changed = [it for it in changes(before, now) if not _ignored(rules, it)]
+    told = rules.unexpected("initialize", None, told_differences(before, now))
+    changed = [it for it in changes(before, now) if not _expected(rules, it)]
     return Changes(told, changed, compare(old, new, calls, rules), list(_latencies(pairs)))
 
 
-def _ignored(rules: Rules, change: Change) -> bool:
+def _expected(rules: Rules, change: Change) -> bool:
     """Return whether all of a change is expected. Pointers are those into the result of the listing."""
     method = next(method for method, kind in LISTED.items() if kind == change.kind)
     start = ("result", change.kind, change.name)
-    paths = [(*start, *it.path) for it in change.differences] or [start]
-    return all(_covered(rules, method, path) for path in paths)
-
-
-def _covered(rules: Rules, method: str, path: tuple[str | int, ...]) -> bool:
-    return any(rule.covers(method, None, path) for rule in rules.ignore)
+    whole = [] if change.differences else [Difference(start, ABSENT, ABSENT)]
+    found = [replace(it, path=(*start, *it.path)) for it in change.differences] + whole
+    return not rules.unexpected(method, None, found)
 
 
 def _latencies(pairs: Pairs) -> Iterator[Latency]:

@@ -190,7 +190,8 @@ def test_differences_that_look_volatile_come_with_advice_that_keeps_the_capture(
     assert "'--learn 3 --update'" in err
     assert "clock.replay.toml; the capture was not changed" in err
     pattern = "tools/call now /result/content/0/text"
-    assert err.endswith(f"--ignore '{pattern}'\n")
+    assert err.endswith(f"--is '{pattern}=integer'\n")
+    assert mcpspy("replay", "clock.jsonl", "--is", f"{pattern}=integer", *command)[::2] == (0, "")
     assert mcpspy("replay", "clock.jsonl", "--ignore", pattern, *command)[::2] == (0, "")
     assert mcpspy("replay", "clock.jsonl", "--learn", "3", "--update", *command)[0] == 0
     assert mcpspy("replay", "clock.jsonl", *command)[::2] == (0, "")
@@ -199,7 +200,7 @@ def test_differences_that_look_volatile_come_with_advice_that_keeps_the_capture(
 
 def test_runs_that_are_alike_teach_nothing(mcpspy):
     code, _, err = replayed(mcpspy, "result", "--learn", "2")
-    assert (code, err) == (1, "mcpspy: the runs did not differ: there is nothing to ignore\n")
+    assert (code, err) == (1, "mcpspy: the runs did not differ: there is nothing to allow\n")
 
 
 @pytest.mark.parametrize(
