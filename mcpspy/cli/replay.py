@@ -87,13 +87,14 @@ def _report(options: argparse.Namespace, replayed: Replayed, rules: Rules) -> in
     if differs and options.output:
         explain(as_text(options.capture, compared).splitlines()[-1])
     if not options.learn:
-        _advise(options.capture, compared)
+        _advise(options.capture, compared, rules)
     return 1 if differs else 0
 
 
-def _advise(capture: str, compared: Sequence[Compared]) -> None:
-    """Print how to ignore differences in values that seem to change in each run (R-15)."""
-    found = [(it, difference) for it in compared for difference in it.differences if looks_volatile(difference)]
+def _advise(capture: str, compared: Sequence[Compared], rules: Rules) -> None:
+    """Print how to allow differences in values that seem to change in each run (R-15)."""
+    every = ((it, difference) for it in compared for difference in it.differences if looks_volatile(difference))
+    found = [(it, difference) for it, difference in every if not rules.concern(it.method, it.name, difference.path)]
     if not found:
         return
     it, difference = found[0]

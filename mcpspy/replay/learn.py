@@ -1,8 +1,8 @@
 """What differs between runs of one server is new each time: `learned` proposes what to allow there.
 
 A proposal is the narrowest matcher that the recorded value and those of all runs satisfy: a form (`is`), else a regular
-expression of what the texts have in common (`matches`), else a wide form. Where a value is missing in one run, or the
-values have nothing in common, it is to ignore the place.
+expression of what the texts have in common (`matches`), else a wide form. Where a value is missing in one run, it is to
+ignore the place.
 """
 
 import re
@@ -15,22 +15,32 @@ from mcpspy.replay.sessions import compare
 from mcpspy.replay.tolerance import PlacePattern, Rules, Tolerance
 
 _NARROW = ("uuid", "date-time", "date", "integer", "number")
-_WIDE = ("url", "base64")
+_WIDE = ("url", "base64", "any")
 _LONGEST = 500  # characters of a text from which an expression is made
 _SHORTEST = 16  # characters of a text that is taken for base64: any word may be that
 
 _TIMES = {
-    "uuid": "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
     "date": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
     "time": r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?",
+    "day": "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*",
+    "month": "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*",
 }
+"""The parts of a text that change with the time, also if all runs were on the same day."""
+_UUID = {"uuid": "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"}
 _LEVELS = (
-    _TIMES | {"number": r"[0-9]+(?:\.[0-9]+)?"},
-    _TIMES | {"hex": r"\b(?=[a-f]*[0-9])[0-9a-f]+\b", "word": "[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*"},
+    _UUID | _TIMES | {"number": r"[0-9]+\.[0-9]+|[0-9]+"},
+    _UUID | _TIMES | {"word": "[A-Za-z0-9]*[0-9][A-Za-z0-9]*"},
 )
 """The parts of a text that may be new each time, by the name of an expression: numbers, then words with digits."""
-_CLASSES = {"hex": "[0-9a-f]+", "word": "[A-Za-z0-9_-]+"}
-"""What stands for a part in the proposal, if it is not the expression that finds it."""
+_CLASSES = (
+    "[0-9]+",
+    r"[0-9]+(?:\.[0-9]+)?",
+    *(_UUID | _TIMES).values(),
+    "[0-9a-f]+",
+    "[A-Za-z0-9]+",
+    r"\S+",
+)
+"""The expressions for such a part in a proposal. The first one that matches in all texts is used."""
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 
@@ -43,15 +53,15 @@ def learned(runs: Sequence[Replayed], rules: Rules) -> list[Tolerance]:
         pairs = [(new, partner.get(old)) for old, new in first.pairs if new]
         for it in compare(first.observed, other.observed, pairs, rules):
             for difference in it.differences:
-                values = found.setdefault(place_of(it.method, it.name, difference), [])
-                values += [difference.recorded, difference.observed]
+                if not rules.concern(it.method, it.name, difference.path):
+                    values = found.setdefault(place_of(it.method, it.name, difference), [])
+                    values += [difference.recorded, difference.observed]
     recorded = [(new, old) for old, new in first.pairs if old and new]
     for it in compare(first.observed, first.recorded, recorded, rules):
         for difference in it.differences:
             if (place := place_of(it.method, it.name, difference)) in found:
                 found[place].append(difference.observed)
-    known = {rule.place for rule in rules.tolerances}
-    return [narrowest(place, values) for place, values in found.items() if place not in known]
+    return [narrowest(place, values) for place, values in found.items()]
 
 
 def place_of(method: str | None, name: str | None, difference: Difference) -> PlacePattern:
@@ -60,14 +70,14 @@ def place_of(method: str | None, name: str | None, difference: Difference) -> Pl
 
 
 def narrowest(place: PlacePattern, values: Sequence[Any]) -> Tolerance:
-    """Return the narrowest matcher that all values at a place satisfy; to ignore the place if there is none."""
+    """Return the narrowest matcher that all values at a place satisfy; to ignore the place if one is missing."""
     if not place.path or ABSENT in values:
         return Tolerance(place)
     pattern = _common_pattern(values)
     found = [Tolerance(place, "is", form) for form in _NARROW]
     found += [Tolerance(place, "matches", pattern)] if pattern else []
     found += [Tolerance(place, "is", form) for form in _WIDE if form != "base64" or _are_codes(values)]
-    return next((it for it in found if _accepts_all(it, values)), Tolerance(place))
+    return next(it for it in found if _accepts_all(it, values))
 
 
 def _accepts_all(rule: Tolerance, values: Sequence[Any]) -> bool:
@@ -90,7 +100,7 @@ def _common_pattern(values: Sequence[Any]) -> str | None:
         parts = [_parts(text, level) for text in texts]
         skeletons = {tuple(literal for literal, _ in it) for it in parts}
         if len(skeletons) == 1:
-            return f"^{''.join(_piece(column, level) for column in zip(*parts, strict=True))}$"
+            return f"^{''.join(map(_piece, zip(*parts, strict=True)))}$"
     return None
 
 
@@ -103,12 +113,10 @@ def _parts(text: str, level: dict[str, str]) -> list[tuple[str, str]]:
     return [*found, (text[at:], "")]
 
 
-def _piece(column: Sequence[tuple[str, str]], level: dict[str, str]) -> str:
+def _piece(column: Sequence[tuple[str, str]]) -> str:
     """Return the expression for a literal text and the part after it, which stays literal if it never changes."""
     literal = _SPECIAL.sub(r"\\\g<0>", column[0][0])
     parts = {part for _, part in column}
-    if len(parts) == 1:
+    if len(parts) == 1 and not any(re.fullmatch(it, column[0][1]) for it in _TIMES.values()):
         return literal + _SPECIAL.sub(r"\\\g<0>", parts.pop())
-    names = [name for name, it in level.items() if all(re.fullmatch(it, part) for part in parts)]
-    name = names[0] if names else list(level)[-1]
-    return literal + _CLASSES.get(name, level[name])
+    return literal + next(it for it in _CLASSES if all(re.fullmatch(it, part) for part in parts))

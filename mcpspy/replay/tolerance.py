@@ -70,6 +70,10 @@ class PlacePattern:
         """Return whether the place is in messages of this method and name."""
         return self.method in ("*", method) and self.name in ("*", name)
 
+    def covers(self, method: str | None, name: str | None, path: Path) -> bool:
+        """Return whether `path` in such a message is this place, or below it."""
+        return self.concerns(method, name) and begins(path, self.path)
+
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
@@ -109,7 +113,7 @@ class Tolerance:
 
     def accepts(self, method: str | None, name: str | None, it: Difference) -> bool:
         """Return whether a difference is expected."""
-        if not self.place.concerns(method, name) or not begins(it.path, self.place.path):
+        if not self.place.covers(method, name, it.path):
             return False
         if self.by == "ignore":
             return True
@@ -158,6 +162,10 @@ class Rules:
             self.shape or other.shape,
             self.strict or other.strict,
         )
+
+    def concern(self, method: str | None, name: str | None, path: Path) -> bool:
+        """Return whether there is a rule for a place."""
+        return any(rule.place.covers(method, name, path) for rule in self.tolerances)
 
     def unexpected(self, method: str | None, name: str | None, found: Iterable[Difference]) -> list[Difference]:
         """Return the differences that may not be."""

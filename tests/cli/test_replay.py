@@ -169,7 +169,7 @@ def test_what_is_volatile_is_learned(mcpspy):
     capture("clock.jsonl", lines)
     command = ("--", *python(CLOCK))
     code, out, err = mcpspy("replay", "clock.jsonl", "--learn", "2", *command)
-    proposed = "ignore = [\n    'tools/call now /result/content/0/text',\n]\n"
+    proposed = "[is]\n'tools/call now /result/content/0/text' = 'any'\n"
     assert (code, out) == (0, "clock.jsonl: 1 comparison: 1 same\n")
     assert err == f"mcpspy: the runs differed; --update would put this into clock.replay.toml:\n{proposed}"
     assert mcpspy("replay", "clock.jsonl", *command)[0] == 1

@@ -64,7 +64,16 @@ def test_a_booking_with_a_nonce_is_served_with_the_nonce_of_the_client(here):
     assert json.loads(out[0])["error"]["code"] == -32603
     gate = "[[gate]]\nwhen = 'method:tools/call from:client'\nanswer-from = 'booking.jsonl'\n"
     (here / "gates.toml").write_text(gate)
-    command = ["wrap", "--gate", "gates.toml", "-o", "new.jsonl", "--no-control", "--", *python("import sys; sys.stdin.read()")]
+    command = [
+        "wrap",
+        "--gate",
+        "gates.toml",
+        "-o",
+        "new.jsonl",
+        "--no-control",
+        "--",
+        *python("import sys; sys.stdin.read()"),
+    ]
     assert finish(*command, said=said)[:2] == (0, answers)
     pace = "[[gate]]\nwhen = 'method:tools/call from:client'\ndelay = '1ms'\n"
     (here / "gates.toml").write_text(pace)
