@@ -253,7 +253,7 @@ def run(options: argparse.Namespace) -> int:
             say(_told(wrong))
     unused = _unused(mocks) if options.all_used else []
     for turn in unused:
-        say(f"{turn} (#{turn.cause.n}) was recorded, but not requested")
+        say(f"{printable(str(turn), _LONGEST)} (#{turn.cause.n}) was recorded, but not requested")
     return 1 if unused or any(mock.misses or mock.wrong or mock.failed for mock in mocks) else 0
 
 

@@ -50,6 +50,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame
+from mcpspy.replay import settings
 from mcpspy.replay.match import Matcher, Miss
 from mcpspy.replay.script import accept, script_of
 from mcpspy.report.differences import as_text, from_fields
@@ -163,7 +164,7 @@ def _keep(request: pytest.FixtureRequest, path: Path, session: Path) -> None:
 
 
 def _has_more(path: Path, session: Path) -> bool:
-    known = Matcher(script_of(str(path)).turns)
+    known = Matcher(script_of(str(path)).turns, settings.read(settings.place(str(path))).rules)
     bodies = [turn.cause.body for turn in script_of(str(session)).turns if turn.exchange]
     return any(isinstance(known.find(body), Miss) for body in bodies)  # type: ignore[arg-type]  # they are requests
 

@@ -26,7 +26,7 @@ from functools import partial
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError, McpspyError
 from mcpspy.recording.copy import write_with_sessions
-from mcpspy.replay.match import Matcher, Miss
+from mcpspy.replay.match import Matcher
 from mcpspy.replay.mock import Heard, Missing
 from mcpspy.replay.script import Turn, accept, script_of
 from mcpspy.replay.streams import chunks, lines, send
@@ -176,7 +176,7 @@ def _new(known: Matcher, path: str) -> int:
     if script.lost:
         raise CaptureError(f"it is incomplete ({script.lost})")
     asked = [turn.cause.body for turn in script.turns if turn.response]
-    return sum(isinstance(body, Request) and isinstance(known.find(body), Miss) for body in asked)
+    return sum(isinstance(body, Request) and not known.knows(body) for body in asked)
 
 
 def _add(target: str, added: list[str]) -> None:

@@ -18,6 +18,7 @@ the live server, unless the nearest recording may answer.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from math import inf
 from typing import Any
 
 from mcpspy.json_values import walk
@@ -75,17 +76,17 @@ class Matcher:
 
     def __init__(self, turns: Iterable[Turn], rules: Rules = NO_RULES) -> None:
         self._rules = rules
-        self._turns = [turn for turn in turns if turn.exchange]
+        requests = [turn for turn in turns if turn.exchange]
         self._alike: dict[str, list[Turn]] = {}
         self._named: dict[tuple[str | None, str | None], list[Turn]] = {}
         self._served: set[Turn] = set()
-        for turn in self._turns:
+        for turn in requests:
             self._alike.setdefault(key(turn.method or "", turn.params), []).append(turn)
         self._alike = {asked: _without_retried(turns) for asked, turns in self._alike.items()}
         usable = {turn for turns in self._alike.values() for turn in turns}
+        self._turns = [turn for turn in requests if turn in usable]
         for turn in self._turns:
-            if turn in usable:
-                self._named.setdefault((turn.method, turn.name), []).append(turn)
+            self._named.setdefault((turn.method, turn.name), []).append(turn)
 
     def find(self, request: Request) -> Turn | Miss:
         """Return the turn that answers a request, which counts as served from now on, or why there is none."""
@@ -96,6 +97,10 @@ class Matcher:
         while len(turns) > 1 and turns[0] in self._served:
             turns.pop(0)
         return self.serve(turns[0])
+
+    def knows(self, request: Request) -> bool:
+        """Return whether a request with these params was recorded."""
+        return key(request.method, request.params) in self._alike
 
     @property
     def unserved(self) -> list[Turn]:
@@ -123,11 +128,16 @@ class Matcher:
         Among equals it is the first that was not served yet. If all were, it is the last of those without differences,
         because a client may poll, else the first.
         """
-        found = [(turn, request_differences(turn, request, self._rules)) for turn in pool]
-        weights = [sum(map(_weight, it)) for _, it in found]
-        least = min(weights)
-        equal = [it for it, weight in zip(found, weights, strict=True) if weight == least]
-        return next((it for it in equal if it[0] not in self._served), equal[0] if least else equal[-1])
+        order = sorted(pool, key=lambda it: it in self._served)
+        nearest, found, least = order[0], [], inf
+        for turn in order:
+            differing = request_differences(turn, request, self._rules)
+            weight = sum(map(_weight, differing))
+            if weight < least or (not weight and turn in self._served):
+                nearest, found, least = turn, differing, weight
+            if not least and nearest not in self._served:
+                break
+        return nearest, found
 
 
 def request_differences(turn: Turn, request: Request | Turn, rules: Rules) -> list[Difference]:

@@ -109,6 +109,15 @@ def test_new_requests_make_a_new_capture_and_old_ones_do_not(suite, tmp_path):
     assert asked(path) == ["Oslo", "Bergen"]
 
 
+def test_a_request_that_differs_where_it_may_is_not_new(suite, tmp_path):
+    path = Path(tmp_path / "weather.jsonl")
+    assert suite(MOCK)[0] == 0
+    before = path.read_bytes()
+    (tmp_path / "weather.replay.toml").write_text("[is]\n'/params/arguments/city' = 'any'\n")
+    assert suite(MORE, "--mcpspy-record", "new")[0] == 0
+    assert path.read_bytes() == before
+
+
 OVER_HTTP = """
 import http.client
 from urllib.parse import urlsplit

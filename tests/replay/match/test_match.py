@@ -138,5 +138,6 @@ def test_a_request_without_an_answer_does_not_hide_that_of_another_session():
     request = parse(call(2, "a").encode())[0]
     assert Matcher(turns).find(request) is turns[1]
     assert Matcher(turns[:1]).find(request) is turns[0]
+    assert Matcher(turns).unserved == turns[1:], "the other one is never used"
     retried = script(f"> {call(1, 'a')}\n> {call(2, 'a')}\n< {result(2, 'A')}").turns
     assert Matcher(retried).find(request) is retried[0], "so it was, in one session"
