@@ -27,6 +27,7 @@ from mcpspy.replay.differences import Difference, differences, excerpt
 from mcpspy.replay.issued_values import canonical, rewritten
 from mcpspy.replay.script import Turn, load
 from mcpspy.replay.tolerance import NO_RULES, Rules
+from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import Request, parse
 from mcpspy.wire.subject import subject
 
@@ -68,7 +69,9 @@ class Miss:
         if self.difference is None:
             return f"{asked} was not recorded; {near}, {self.nearest.method}"
         recorded, observed = (excerpt(value) for value in (self.difference.recorded, self.difference.observed))
-        return f"{asked} was not recorded; {near}, with {recorded} at {self.difference.pointer} instead of {observed}"
+        rule = f" (matcher: {printable(self.difference.matcher, 100)})" if self.difference.matcher else ""
+        where = self.difference.pointer
+        return f"{asked} was not recorded; {near}, with {recorded} at {where} instead of {observed}{rule}"
 
 
 class Matcher:

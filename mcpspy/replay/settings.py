@@ -103,8 +103,14 @@ def _named(path: str, table: str, key: str) -> Iterator[None]:
 def chosen(captures: Iterable[str], options: Mapping[str, Any]) -> ReplaySettings:
     """Return the settings beside some captures, and those of the command line. Raises ConfigError or UsageError."""
     found = [read(place(capture)) for capture in captures]
-    tolerances = tuple(Tolerance.option(way, text) for way in WAYS for text in options[way])
-    rules = Rules(tolerances, shape=options.get("shape", False), strict=options.get("strict", False))
+    tolerances = []
+    for way in WAYS:
+        for text in options[way]:
+            try:
+                tolerances.append(Tolerance.option(way, text))
+            except UsageError as error:
+                raise UsageError(f"--{way}: {error}") from None
+    rules = Rules(tuple(tolerances), shape=options.get("shape", False), strict=options.get("strict", False))
     for it in reversed(found):
         rules = it.rules + rules
     return ReplaySettings(rules, options.get("read_only", False) or any(it.read_only for it in found))

@@ -13,7 +13,7 @@ Values are hostile: all patterns here take linear time, and those of the user ru
 import base64
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, time
 from decimal import Decimal
 from typing import Any, Literal
@@ -101,7 +101,7 @@ class Tolerance:
         start = 0 if text.startswith("/") else max(text.find(" /"), 0)
         at = text.find("=", start)
         if at < 0:
-            raise UsageError(f"--{by} {printable(text, _SHOWN)!r} has no value; write {_EXAMPLES[by]!r}")
+            raise UsageError(f"{printable(text, _SHOWN)!r} has no value; write {_EXAMPLES[by]!r}")
         value: str | float = text[at + 1 :]
         if by == "within" and (number := _number(value)) is not None:
             value = float(number)
@@ -168,8 +168,14 @@ class Rules:
         return any(rule.place.covers(method, name, path) for rule in self.tolerances)
 
     def unexpected(self, method: str | None, name: str | None, found: Iterable[Difference]) -> list[Difference]:
-        """Return the differences that may not be."""
-        return [it for it in found if not any(rule.accepts(method, name, it) for rule in self.tolerances)]
+        """Return the differences that may not be; one at a place with a matcher names that."""
+        left = []
+        for it in found:
+            rules = [rule for rule in self.tolerances if rule.place.covers(method, name, it.path)]
+            if not any(rule.accepts(method, name, it) for rule in rules):
+                exact = [rule for rule in rules if len(rule.place.path) == len(it.path)]
+                left.append(replace(it, matcher=f"{exact[0].by} {exact[0].value}") if exact else it)
+        return left
 
     def echoed(self, method: str, name: str | None, recorded: Any, params: Any, answer: Any) -> dict[Path, Any]:
         """Return the changes to a recorded answer for a request with other params.

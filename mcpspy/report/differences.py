@@ -56,7 +56,8 @@ def value_lines(difference: Difference) -> list[str]:
     """Return the two values of a difference, from shortly before the first difference on."""
     recorded, observed = sides(difference)
     where = printable(difference.pointer, 200) or "(the whole message)"
-    return [f"    {where}", f"      recorded  {recorded}", f"      observed  {observed}"]
+    matcher = [f"      matcher   {printable(difference.matcher, _WIDTH)}"] if difference.matcher else []
+    return [f"    {where}", f"      recorded  {recorded}", f"      observed  {observed}", *matcher]
 
 
 def sides(difference: Difference, limit: int = _WIDTH) -> tuple[str, str]:
@@ -86,7 +87,9 @@ def exchange_fields(it: Compared) -> dict[str, Any]:
 def from_fields(fields: dict[str, Any]) -> Compared:
     """Return the exchange whose outcome `exchange_fields` returned."""
     differences = tuple(
-        Difference(steps_of(it["pointer"]), it.get("recorded", ABSENT), it.get("observed", ABSENT))
+        Difference(
+            steps_of(it["pointer"]), it.get("recorded", ABSENT), it.get("observed", ABSENT), it.get("matcher", "")
+        )
         for it in fields["differences"]
     )
     what = fields["request"], fields["method"], fields["name"], fields["outcome"]
@@ -94,8 +97,8 @@ def from_fields(fields: dict[str, Any]) -> Compared:
 
 
 def difference_fields(difference: Difference) -> dict[str, Any]:
-    """Return a difference, for programs. A missing value has no member."""
-    values = {"recorded": difference.recorded, "observed": difference.observed}
+    """Return a difference, for programs. A missing value has no member, and neither has a missing matcher."""
+    values = {"recorded": difference.recorded, "observed": difference.observed, "matcher": difference.matcher or ABSENT}
     return {"pointer": difference.pointer} | {name: value for name, value in values.items() if value is not ABSENT}
 
 
@@ -182,7 +185,8 @@ def _sentences(it: Compared) -> Iterator[str]:
     for difference in it.differences[:10]:
         recorded, observed = sides(difference)
         where = f"{printable(difference.pointer, 200)}: " if difference.pointer else ""
-        yield f"{where}recorded {recorded}, observed {observed}"
+        matcher = f" (matcher: {printable(difference.matcher, 200)})" if difference.matcher else ""
+        yield f"{where}recorded {recorded}, observed {observed}{matcher}"
 
 
 Report = Callable[[str, Sequence[Compared]], str]

@@ -103,7 +103,7 @@ def test_a_mistake_is_named(tmp_path, text, hint):
 @each(
     "way, text, hint",
     [
-        ("is", "/a", "--is '/a' has no value; write '/result/structuredContent/at=date-time'"),
+        ("is", "/a", "--is: '/a' has no value; write '/result/structuredContent/at=date-time'"),
         ("is", "/a=uid", "'uid' is not a form of values; did you mean 'uuid'?"),
         ("matches", "/a=(?=a)", "'(?=a)' is not a regular expression"),
         ("within", "/a=x", "'x' is not a distance"),
