@@ -4,7 +4,8 @@ import argparse
 import os
 import shlex
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from mcpspy.replay.http_link import WebLink
 
 
+APART = 1.5
+"""The least number of seconds between the starts of two runs."""
+
+
 def run(options: argparse.Namespace) -> int:
     """Replay and report. Returns 1 if there is a difference."""
     _refuse(options)
@@ -36,13 +41,22 @@ def run(options: argparse.Namespace) -> int:
     script = load(options.capture, say, forwarded=options.as_forwarded)
     with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
         path = options.new or os.path.join(folder, "new.jsonl")
-        runs = [_replay(options, script, path, read_only=chosen.read_only) for _ in range(options.learn or 1)]
+        runs = list(_runs(options, script, path, read_only=chosen.read_only))
         rules = chosen.rules
         if options.learn:
             found = learned(runs, rules)
             rules += Rules(tuple(found))
             _propose(found, file, write=options.update)
         return _report(options, runs[-1], rules)
+
+
+def _runs(options: argparse.Namespace, script: Script, path: str, *, read_only: bool) -> Iterator[Replayed]:
+    """Run once, or as often as wanted; the starts are so far apart that a clock that counts seconds has changed."""
+    due = time.monotonic()
+    for _ in range(options.learn or 1):
+        time.sleep(max(0, due - time.monotonic()))
+        due = time.monotonic() + APART
+        yield _replay(options, script, path, read_only=read_only)
 
 
 def _replay(options: argparse.Namespace, script: Script, path: str, *, read_only: bool) -> Replayed:
