@@ -118,7 +118,7 @@ class Tolerance:
         if self.by == "ignore":
             return True
         if len(it.path) > len(self.place.path):  # within a value that is an object or array
-            return self.value == "any"
+            return (self.by, self.value) == ("is", "any")
         values = it.recorded, it.observed
         return ABSENT not in values and _ACCEPT[self.by](self.value, *values)
 

@@ -59,6 +59,8 @@ def test_a_booking_with_a_nonce_is_served_with_the_nonce_of_the_client(here):
     (here / "booking.replay.toml").write_text(BOOKING)
     said, answers = [booking(9, NONCES[1]), booking(10, NONCES[1], 7)], [booked(9, NONCES[1]), booked(10, NONCES[1], 7)]
     assert finish("mock", path, said=said) == (0, answers, [])
+    with served(path) as server:
+        assert [server.post(it) for it in said] == [(200, it) for it in answers]
     code, out, err = finish("mock", path, said=[booking(9, "none")])
     near = 'at /params/arguments/nonce instead of "none" (matcher: is uuid)'
     assert (code, err[0].endswith(near)) == (1, True)

@@ -78,6 +78,7 @@ def test_only_any_and_ignore_are_about_what_is_inside_a_value():
     assert accepted("is", "any", 1, 2, below)
     assert accepted("ignore", "", 1, ABSENT, below)
     assert not accepted("is", "integer", 1, 2, below)
+    assert not accepted("matches", "any", "a", "any", below)
     assert not accepted("is", "integer", 1, 2, AT[:1])
 
 
