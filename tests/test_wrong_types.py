@@ -18,7 +18,8 @@ from mcpspy.conversation.model import Message
 from mcpspy.errors import CaptureError
 from mcpspy.replay import run
 from mcpspy.replay.offers import changes, surface
-from mcpspy.replay.sessions import Rules, compare, pair
+from mcpspy.replay.sessions import compare, pair
+from mcpspy.replay.tolerance import Rules
 from tests.contract.verify.test_session import Scripted
 from tests.limits import LIMIT
 from tests.replay.scripts import FakeLink, script

@@ -36,6 +36,7 @@ from mcpspy.replay.differences import ABSENT, Difference, differences
 from mcpspy.replay.offers import Change
 from mcpspy.replay.script import script_of
 from mcpspy.replay.sessions import FINE, Compared
+from mcpspy.replay.tolerance import Rules
 from mcpspy.report.differences import Changes, examine, totals
 from mcpspy.text import size_text
 from mcpspy.wire.jsonrpc import decode
@@ -181,7 +182,7 @@ def compare(captures: AgentCaptures, *, a: str, b: str, cursor: str = "") -> Ans
                 f"the session {captures.name(entry)} has {size_text(entry.size)}; at most {size_text(LARGEST_SESSION)} "
                 "are compared here: use 'mcpspy diff', or compare two messages"
             )
-    report = examine(script_of(first.path), script_of(second.path), ())
+    report = examine(script_of(first.path), script_of(second.path), Rules())
     head = {"a": captures.name(first), "b": captures.name(second), "same": not report.differs}
     head |= {"totals": {outcome: number for outcome, number in totals(report.compared).items() if number}}
     sides = [(captures.open(entry), captures.name(entry)) for entry in (first, second)]

@@ -25,11 +25,12 @@ from mcpspy.cli.output import say
 from mcpspy.errors import UsageError
 from mcpspy.json_values import member
 from mcpspy.process.ports import bound, listening_place, to_dial
+from mcpspy.replay import settings
 from mcpspy.replay.differences import excerpt
 from mcpspy.replay.growth import RecordedServer, beside, take_in
-from mcpspy.replay.match import STRATEGIES
 from mcpspy.replay.mock import Heard, Missing, Mock, Wrong, say_due, serve
-from mcpspy.replay.script import Script, load
+from mcpspy.replay.script import Script, Turn, load
+from mcpspy.replay.tolerance import WAYS, Rules
 from mcpspy.text import plural, printable
 from mcpspy.wire.jsonrpc import Result
 
@@ -117,7 +118,7 @@ def _refuse(options: argparse.Namespace) -> None:
         raise UsageError("--record-missing records a server on stdio for a client on stdio: leave out --listen")
     if options.gate:
         raise UsageError("--record-missing records what the server sends, not what a gate changes: leave out --gate")
-    if options.strategies:
+    if options.loose:
         raise UsageError("--loose answers what is missing, --record-missing records it: give one of them")
     if shutil.which(options.server[0]) is None:
         raise UsageError(f"cannot start the server: {shlex.quote(options.server[0])} is not a command that can be run")
@@ -147,7 +148,7 @@ def _refuse_capture(path: str) -> None:
         raise UsageError(f"{path} is one of several files of a capture: --record-missing adds to a capture of one file")
 
 
-def _serve_recording(options: argparse.Namespace) -> Mock:
+def _serve_recording(options: argparse.Namespace, rules: Rules) -> Mock:
     """Serve the client on stdin and stdout until it disconnects, and add what was missing to the capture."""
     path = options.captures[0]
     sink = os.dup(1)
@@ -161,7 +162,7 @@ def _serve_recording(options: argparse.Namespace) -> Mock:
     stopped = _end_by_signals(heard)
     server = RecordedServer(options.server, beside(path), name, heard)
     missing = Missing(server.begin)
-    mock = Mock(scripts, recorded_pace=options.pace == "recorded", missing=missing)
+    mock = Mock(scripts, recorded_pace=options.pace == "recorded", rules=rules, missing=missing)
     if serve(mock, 0, sink, say, heard) and not stopped.is_set():
         _hear_out(mock, missing, heard, sink)
     server.end()
@@ -236,31 +237,43 @@ def _end_by_signals(heard: Heard) -> threading.Event:
 def run(options: argparse.Namespace) -> int:
     """Serve until the client disconnects, or over HTTP until a signal.
 
-    Returns 1 if a request was not recorded, if an answer of the client is missing or differs from the capture, or if
-    the real server did not answer a request (`--record-missing`).
+    Returns 1 if a request was not recorded, if an answer of the client is missing or differs from the capture, if the
+    real server did not answer a request (`--record-missing`), or if a recording was not requested (`--all-used`).
     """
     _refuse(options)
+    rules = settings.chosen(options.captures, vars(options)).rules
     gates = compiled(options.gate, "http" if options.listen else "stdio")
     if gates and not options.listen:
         return _relay_stdio(_command(options), gates, recorded_answers(gates))
-    mocks = [_serve_recording(options)] if options.record_missing else _serve(options, gates)
+    mocks = [_serve_recording(options, rules)] if options.record_missing else _serve(options, rules, gates)
     for mock in mocks:
         for miss in mock.misses:
             say(str(miss))
         for wrong in mock.wrong:
             say(_told(wrong))
-    return 1 if any(mock.misses or mock.wrong or mock.failed for mock in mocks) else 0
+    unused = _unused(mocks) if options.all_used else []
+    for turn in unused:
+        say(f"{printable(str(turn), _LONGEST)} (#{turn.cause.n}) was recorded, but not requested")
+    return 1 if unused or any(mock.misses or mock.wrong or mock.failed for mock in mocks) else 0
 
 
-def _serve(options: argparse.Namespace, gates: list[dict[str, Any]] | None) -> Sequence[Mock]:
+def _unused(mocks: Sequence[Mock]) -> list[Turn]:
+    """Return the recorded requests that no client sent."""
+    first, *others = mocks
+    used = {turn for mock in others for turn in set(first.unused) - set(mock.unused)}
+    return [turn for turn in first.unused if turn not in used]
+
+
+def _serve(options: argparse.Namespace, rules: Rules, gates: list[dict[str, Any]] | None) -> Sequence[Mock]:
     """Serve only what the captures contain."""
     scripts = [load(path, say) for path in options.captures]
-    strategies = [it for it in STRATEGIES if it is STRATEGIES[0] or it.name in options.strategies]
 
     def make() -> Mock:
-        return Mock(scripts, recorded_pace=options.pace == "recorded", strategies=strategies)
+        return Mock(scripts, recorded_pace=options.pace == "recorded", loose=options.loose, rules=rules)
 
-    return _serve_web(make, options.listen, gates) if options.listen else [_serve_stdio(make())]
+    if not options.listen:
+        return [_serve_stdio(make())]
+    return [make(), *_serve_web(make, options.listen, gates)]  # the first shows what was recorded, if no client came
 
 
 def _serve_stdio(mock: Mock) -> Mock:
@@ -272,7 +285,8 @@ def _serve_stdio(mock: Mock) -> Mock:
 
 def _command(options: argparse.Namespace) -> list[str]:
     """Return the command line of the same mock on stdio, without gates."""
-    strategies = [f"--{name}" for name in options.strategies]
+    more = [f"--{name}" for name, given in (("loose", options.loose), ("all-used", options.all_used)) if given]
+    more += [word for way in WAYS for text in getattr(options, way) for word in (f"--{way}", text)]
     return [
         sys.executable,
         "-m",
@@ -280,7 +294,7 @@ def _command(options: argparse.Namespace) -> list[str]:
         "mock",
         "--pace",
         options.pace,
-        *strategies,
+        *more,
         *map(_as_path, options.captures),
     ]
 

@@ -4,7 +4,8 @@ import argparse
 import os
 import shlex
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,12 @@ from mcpspy.errors import UsageError
 from mcpspy.foreign_file import read_foreign
 from mcpspy.output_file import output_file
 from mcpspy.replay import settings
+from mcpspy.replay.learn import learned, narrowest, place_of
 from mcpspy.replay.link import Link
-from mcpspy.replay.run import Replayed, learned, replay
+from mcpspy.replay.run import Replayed, replay
 from mcpspy.replay.script import Script, accept, load, script_of
-from mcpspy.replay.sessions import FINE, Compared, Ignored, Rules
+from mcpspy.replay.sessions import FINE, Compared
+from mcpspy.replay.tolerance import Rules, Tolerance
 from mcpspy.replay.volatile import looks_volatile
 from mcpspy.report.differences import CHANGE_FORMATS, FORMATS, as_text, examine
 
@@ -24,29 +27,36 @@ if TYPE_CHECKING:
     from mcpspy.replay.http_link import WebLink
 
 
+APART = 1.5
+"""The least number of seconds between the starts of two runs."""
+
+
 def run(options: argparse.Namespace) -> int:
     """Replay and report. Returns 1 if there is a difference."""
     _refuse(options)
     file = settings.place(options.capture)
-    chosen = settings.with_options(
-        settings.read(file),
-        options.ignore,
-        shape=options.shape,
-        strict=options.strict,
-        read_only=options.read_only,
-    )
+    chosen = settings.chosen([options.capture], vars(options))
     if chosen.read_only and options.update and not options.learn:
         raise UsageError("--update would lose the calls that --read-only leaves out; give one of them")
     script = load(options.capture, say, forwarded=options.as_forwarded)
     with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
         path = options.new or os.path.join(folder, "new.jsonl")
-        runs = [_replay(options, script, path, read_only=chosen.read_only) for _ in range(options.learn or 1)]
+        runs = list(_runs(options, script, path, read_only=chosen.read_only))
         rules = chosen.rules
         if options.learn:
             found = learned(runs, rules)
-            rules = Rules((*rules.ignore, *found), shape=rules.shape, strict=rules.strict)
+            rules += Rules(tuple(found))
             _propose(found, file, write=options.update)
         return _report(options, runs[-1], rules)
+
+
+def _runs(options: argparse.Namespace, script: Script, path: str, *, read_only: bool) -> Iterator[Replayed]:
+    """Run once, or as often as wanted; the starts are so far apart that a clock that counts seconds has changed."""
+    due = time.monotonic()
+    for _ in range(options.learn or 1):
+        time.sleep(max(0, due - time.monotonic()))
+        due = time.monotonic() + APART
+        yield _replay(options, script, path, read_only=read_only)
 
 
 def _replay(options: argparse.Namespace, script: Script, path: str, *, read_only: bool) -> Replayed:
@@ -91,50 +101,51 @@ def _report(options: argparse.Namespace, replayed: Replayed, rules: Rules) -> in
     if differs and options.output:
         explain(as_text(options.capture, compared).splitlines()[-1])
     if not options.learn:
-        _advise(options.capture, compared)
+        _advise(options.capture, compared, rules)
     return 1 if differs else 0
 
 
-def _advise(capture: str, compared: Sequence[Compared]) -> None:
-    """Print how to ignore differences in values that seem to change in each run (R-15)."""
-    found = [(it, difference) for it in compared for difference in it.differences if looks_volatile(difference)]
+def _advise(capture: str, compared: Sequence[Compared], rules: Rules) -> None:
+    """Print how to allow differences in values that seem to change in each run (R-15)."""
+    every = ((it, difference) for it in compared for difference in it.differences if looks_volatile(difference))
+    found = [(it, difference) for it, difference in every if not rules.concern(it.method, it.name, difference.path)]
     if not found:
         return
     it, difference = found[0]
     total = sum(len(it.differences) for it in compared)
-    one = Ignored(it.method or "*", it.name or "*", tuple(map(str, difference.path)))
+    one = narrowest(place_of(it.method, it.name, difference), [difference.recorded, difference.observed])
     say(
         f"differences that look new in each run (a time, an id, a random value): {len(found):,} of {total:,}."
         f" '--learn 3 --update' runs 3 times and writes what differs between the runs into {settings.place(capture)};"
-        f" the capture was not changed. To ignore one: --ignore {shlex.quote(str(one))}"
+        f" the capture was not changed. To allow one: --{one.by} {shlex.quote(str(one))}"
     )
 
 
-def _propose(found: list[Ignored], file: str, *, write: bool) -> None:
-    """Show what differed between runs, and write it to the settings file if requested."""
-    patterns = [str(pattern) for pattern in found]
-    if not patterns:
-        say("the runs did not differ: there is nothing to ignore")
+def _propose(found: list[Tolerance], file: str, *, write: bool) -> None:
+    """Show what to allow where runs differed, and write it to the settings file if requested."""
+    if not found:
+        say("the runs did not differ: there is nothing to allow")
         return
     if write:
         try:
             text = read_foreign(file).decode()
         except FileNotFoundError:
             text = ""
+        changed = settings.with_tolerances(text, found)
         with output_file(os.path.realpath(file), replace=True) as output:
-            output.write(settings.with_ignored(text, patterns).encode())
-        say(f"{file} ignores from now on:")
+            output.write(changed.encode())
+        say(f"{file} allows from now on:")
     else:
         say(f"the runs differed; --update would put this into {file}:")
-    explain(*settings.with_ignored("", patterns).splitlines())
+    explain(*settings.with_tolerances("", found).splitlines())
 
 
 def run_diff(options: argparse.Namespace) -> int:
     """Compare and report. Returns 1 if there is a difference."""
-    ignore = [Ignored.parse(text) for text in options.ignore]
+    rules = settings.chosen([options.old], vars(options)).rules
     paths = options.old, options.new
     with ProgressBar("reading", sum(map(size_of, paths))) as bar:
         old, new = (script_of(path, bar.advance) for path in paths)
-    report = examine(old, new, ignore)
+    report = examine(old, new, rules)
     print(CHANGE_FORMATS[options.format](report), end="")
     return 1 if report.differs else 0

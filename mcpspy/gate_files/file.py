@@ -24,7 +24,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
-from mcpspy.errors import CaptureError, FilterError, GateError
+from mcpspy.errors import CaptureError, ConfigError, FilterError, GateError
 from mcpspy.filters import parse
 from mcpspy.filters.terms import WILD, glob, id_of, sizes
 from mcpspy.filters.tree import And, Node, Not, Or, Term, Value
@@ -423,11 +423,15 @@ class _GateFile:
 
     def _recording(self, number: int, name: str, miss: str) -> dict[str, str]:
         """Return the capture with the answers. It must be a capture that can be replayed."""
+        from mcpspy.replay import settings
         from mcpspy.replay.script import load  # takes 0.25 s, and only this action needs it
 
         path = os.path.join(os.path.dirname(os.path.abspath(self._path)), os.path.expanduser(name))
         try:
             load(path, lambda _: None)  # its notices are shown when the capture is used
+            settings.read(settings.place(path))
+        except ConfigError as error:
+            self._fail(self._places.value(number, "answer-from"), f"answer-from cannot use the settings: {error}")
         except (CaptureError, OSError, ValueError) as error:
             what = f"answer-from cannot use the capture: {error}; 'mcpspy ls' lists captures"
             self._fail(self._places.value(number, "answer-from"), what)

@@ -50,7 +50,8 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame
-from mcpspy.replay.match import Matcher
+from mcpspy.replay import settings
+from mcpspy.replay.match import Matcher, Miss
 from mcpspy.replay.script import accept, script_of
 from mcpspy.report.differences import as_text, from_fields
 
@@ -74,40 +75,44 @@ def _mode(config: pytest.Config) -> str:
 def mcp_mock(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., list[str]]]:
     """Return a function that makes the command of a stdio server from a capture and the recorded server's command.
 
-    The test fails at its end if the server got a request that is not in the capture.
+    It takes options of `mcpspy mock` too. The test fails at its end if the server got a request that is not in the
+    capture, and with `--all-used` also if a recorded request was not sent.
     """
-    sessions: list[tuple[Path, Path, bool]] = []
+    sessions: list[tuple[Path, Path, bool, bool]] = []
 
-    def mock(capture: str | Path, command: Sequence[str] = ()) -> list[str]:
+    def mock(capture: str | Path, command: Sequence[str] = (), *options: str) -> list[str]:
         path, live = _chosen(request, capture, named=bool(command))
         session = tmp_path / f"mcpspy-{len(sessions)}.jsonl"
-        sessions.append((path, session, live))
-        served = list(command) if live else [*_MCPSPY, "mock", str(path)]
+        sessions.append((path, session, live, "--all-used" in options))
+        served = list(command) if live else [*_MCPSPY, "mock", str(path), *options]
         return [*_MCPSPY, "wrap", "-o", str(session), "--name", path.stem, "--", *served]
 
     yield mock
-    for path, session, live in sessions:
+    for path, session, live, all_used in sessions:
         if session.exists():
             _await_end(session)
             if live:
                 _keep(request, path, session)
             else:
                 _judge(session)
+        elif all_used:
+            pytest.fail(f"no client started the server of {path}", pytrace=False)
 
 
 @pytest.fixture
 def mcp_mock_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., str]]:
     """Return a function that makes the URL of an HTTP server from a capture and the recorded server's URL.
 
-    The test fails at its end if the server got a request that is not in the capture.
+    It takes options of `mcpspy mock` too. The test fails at its end if the server got a request that is not in the
+    capture, and with `--all-used` also if a recorded request was not sent.
     """
     servers: list[tuple[Path, Path, bool, subprocess.Popen[str]]] = []
 
-    def mock(capture: str | Path, url: str = "") -> str:
+    def mock(capture: str | Path, url: str = "", *options: str) -> str:
         path, live = _chosen(request, capture, named=bool(url))
         session = tmp_path / f"mcpspy-url-{len(servers)}.jsonl"
         recording = ["proxy", "-o", str(session), "--name", path.stem, url]
-        argv = [*_MCPSPY, *(recording if live else ["mock", str(path)]), "--listen", "127.0.0.1:0"]
+        argv = [*_MCPSPY, *(recording if live else ["mock", str(path), *options]), "--listen", "127.0.0.1:0"]
         process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         servers.append((path, session, live, process))
         assert process.stdout
@@ -159,9 +164,9 @@ def _keep(request: pytest.FixtureRequest, path: Path, session: Path) -> None:
 
 
 def _has_more(path: Path, session: Path) -> bool:
-    known = Matcher(script_of(str(path)).turns)
+    known = Matcher(script_of(str(path)).turns, settings.read(settings.place(str(path))).rules)
     bodies = [turn.cause.body for turn in script_of(str(session)).turns if turn.exchange]
-    return any(known.by_params(body) is None for body in bodies)  # type: ignore[arg-type]  # they are requests
+    return any(isinstance(known.find(body), Miss) for body in bodies)  # type: ignore[arg-type]  # they are requests
 
 
 def _judge(session: Path) -> None:

@@ -159,6 +159,8 @@ class Difference:
     path: Path
     recorded: Any
     observed: Any
+    matcher: str = ""
+    """What the values here have to match, if they may differ: `is date-time`."""
 
     @property
     def pointer(self) -> str:

@@ -176,7 +176,7 @@ def _new(known: Matcher, path: str) -> int:
     if script.lost:
         raise CaptureError(f"it is incomplete ({script.lost})")
     asked = [turn.cause.body for turn in script.turns if turn.response]
-    return sum(isinstance(body, Request) and known.by_params(body) is None for body in asked)
+    return sum(isinstance(body, Request) and not known.knows(body) for body in asked)
 
 
 def _add(target: str, added: list[str]) -> None:

@@ -23,19 +23,22 @@ import itertools
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from mcpspy.conversation.model import Message
+from mcpspy.conversation.offers import HANDSHAKES
 from mcpspy.json_values import Path, member
 from mcpspy.replay.differences import Difference, answer_differences
 from mcpspy.replay.issued_values import canonical, edited, json_text, rewritten
-from mcpspy.replay.match import STRATEGIES, Matcher, Miss, Strategy, key
+from mcpspy.replay.match import Matcher, Miss, key
 from mcpspy.replay.script import CANCELLED, PROGRESS, Script, ScriptLine, Turn, answer, progress_token
 from mcpspy.replay.streams import chunks, lines, send
+from mcpspy.replay.tolerance import NO_RULES, Rules
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
 from mcpspy.wire.jsonrpc import Body, Error, Id, Invalid, Notification, Request, Result, exact_id, parse
+from mcpspy.wire.subject import subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +220,7 @@ class Missing:
 
 
 _UNKNOWN = -32601  # no request of this method was recorded: this server does not have it
+_NOT_REPEATED = (*HANDSHAKES, "ping")  # a client may connect once where several sessions were recorded
 _NOT_RECORDED = -32603  # one was, with other params; those may be valid, but the mock cannot answer them
 
 
@@ -240,8 +244,9 @@ class _Playing:
 
     left: list[ScriptLine]
     """The lines that are still to be sent."""
-    client: Id | None
-    """The id of the client's request that it answers."""
+    turn: Turn | None
+    asked: Request | None
+    """The client's request that it answers."""
     at: int
     """When the line before was due, or when the message that it waited for came."""
     then: int
@@ -260,23 +265,29 @@ class Mock:
         scripts: Iterable[Script],
         *,
         recorded_pace: bool = False,
-        strategies: Sequence[Strategy] = STRATEGIES[:1],
+        loose: bool = False,
+        rules: Rules = NO_RULES,
         missing: Missing | None = None,
     ) -> None:
-        """With `missing`, that receives the requests that have no answer in the scripts."""
+        """With `loose`, the nearest recording of the same method and name answers a request that has no answer.
+
+        `rules` say what may differ in the client's requests and answers. With `missing`, that receives the requests
+        that have no answer in the scripts.
+        """
         self.misses: list[Miss] = []
         self.wrong: list[Wrong] = []
         self.notices: list[str] = []
-        """A sentence for each answer whose strategy reports it; the caller empties the list."""
+        """A sentence for each request that the nearest recording answers; the caller empties the list."""
         self._scripts = list(scripts)
         turns = [turn for script in self._scripts for turn in script.turns if not (missing and turn.unanswered)]
-        self._matcher = Matcher(turns)
+        self._matcher = Matcher(turns, rules)
+        self._rules = rules
         self._notified = [turn for turn in turns if isinstance(turn.cause.body, Notification) and turn.said]
         self._nonsense = {turn.cause.frame.raw: turn for turn in turns if isinstance(turn.cause.body, Invalid)}
         self._methods = {turn.method for turn in turns if turn.exchange}
         self._missing = missing
         self._recorded_pace = recorded_pace
-        self._strategies = strategies
+        self._loose = loose
         self._playing: dict[Id, _Playing] = {}  # by the id of the client's request
         self._ids: dict[Id, Id] = {}  # ids of the client's requests, by the recorded ids
         self._tokens: dict[str, Any] = {}  # its progress tokens, by the recorded ones
@@ -320,6 +331,11 @@ class Mock:
         return self._missing is not None and self._missing.failed
 
     @property
+    def unused(self) -> list[Turn]:
+        """The recorded requests that the client never sent, except for those that it need not repeat."""
+        return [turn for turn in self._matcher.unserved if turn.method not in _NOT_REPEATED]
+
+    @property
     def next(self) -> int | None:
         """When the next line is due; None if the mock waits for the client."""
         return self._due[0][0] if self._due else None
@@ -331,27 +347,20 @@ class Mock:
                 self.wrong.append(Wrong(asked, None))
 
     def _request(self, raw: bytes, part: int, request: Request, now: int) -> None:
-        turn = self._turn(request)
-        if turn is None:
+        turn = self._matcher.find(request)
+        if isinstance(turn, Miss) and self._loose and turn.loose:
+            self.notices.append(f"answered with the nearest recording: {turn}")
+            turn = self._matcher.serve(turn.loose)
+        if isinstance(turn, Miss):
             if not self._answer_by_rule(request, now):
-                self._miss(raw, part, request, now)
+                self._miss(raw, part, request, turn, now)
             return
         assert isinstance(turn.cause.body, Request)
         self._ids[turn.cause.body.id] = request.id
         token = progress_token(turn.params)
         tokens = {} if token is None else {canonical(token): progress_token(request.params)}
         self._tokens |= tokens
-        self._play(turn, turn.said, request.id, now, tokens)
-
-    def _turn(self, request: Request) -> Turn | None:
-        """Return the turn that answers, by the first strategy that finds one."""
-        for strategy in self._strategies:
-            turn = strategy.find(self._matcher, request)
-            if turn:
-                if strategy.notice:
-                    self.notices.append(f"{strategy.notice}: {self._matcher.miss(request)}")
-                return turn
-        return None
+        self._play(turn, turn.said, request, now, tokens)
 
     def _answer_by_rule(self, request: Request, now: int) -> bool:
         """Answer or refuse standard requests whose method was not recorded; return whether that was done.
@@ -369,9 +378,8 @@ class Mock:
         self._put(now, None, OutgoingFrame(line, request.id, answer=True))
         return True
 
-    def _miss(self, raw: bytes, part: int, request: Request, now: int) -> None:
-        """Answer a request for which no strategy finds a turn with an error, or pass it to the real server."""
-        miss = self._matcher.miss(request)
+    def _miss(self, raw: bytes, part: int, request: Request, miss: Miss, now: int) -> None:
+        """Answer a request that was not recorded with an error, or pass it to the real server."""
         if self._missing:
             self._missing.ask(raw, part, request, miss.asked)
             return
@@ -417,7 +425,9 @@ class Mock:
         if playing is None or asked is None or recorded is None:
             return
         assert isinstance(recorded.body, Result | Error)
-        found = answer_differences(answer(recorded.body), answer(body))
+        name = subject(asked.body.value["method"], member(asked.body.value, "params"))
+        every = answer_differences(answer(recorded.body), answer(body))
+        found = self._rules.unexpected(asked.body.value["method"], name, every)
         if found:
             self.wrong.append(Wrong(asked, found[0]))
         self._meet(playing, recorded, now)
@@ -432,13 +442,13 @@ class Mock:
         self,
         turn: Turn | None,
         said: list[ScriptLine],
-        client: Id | None,
+        asked: Request | None,
         now: int,
         tokens: dict[str, Any] | None = None,
     ) -> None:
-        playing = _Playing(list(said), client, now, turn.cause.t if turn else 0, tokens or {})
-        if client:
-            self._playing[client] = playing
+        playing = _Playing(list(said), turn, asked, now, turn.cause.t if turn else 0, tokens or {})
+        if asked:
+            self._playing[asked.id] = playing
         self._advance(playing)
 
     def _advance(self, playing: _Playing) -> None:
@@ -456,15 +466,15 @@ class Mock:
         """Return a recorded message for the current client; None for progress that it did not request."""
         body = message.body
         changes: dict[Path, Any] = {}
-        request = playing.client
+        request = playing.asked.id if playing.asked else None
         if isinstance(body, Request):
             number = body.id if body.id not in self._questions else Id("string", f"mcpspy-{next(self._numbers)}")
             self._questions[number] = (playing, message)
             self._question_ids[body.id] = number
             changes = _change(("id",), body.id, number)
         elif isinstance(body, Result | Error):
-            if body.id and playing.client and message.exchange:
-                changes = _change(("id",), body.id, playing.client)
+            if body.id and playing.asked and message.exchange:
+                changes = _change(("id",), body.id, playing.asked.id) | self._echoed(message, playing)
         elif isinstance(body, Notification):
             token = member(body.params, "progressToken") if body.method == PROGRESS else None
             today = token if token is None else self._token(token, playing)
@@ -475,6 +485,13 @@ class Mock:
             changes = _change(("params", "progressToken"), token, today) | self._named_today(body, subscription)
         answers = isinstance(body, Result | Error) and message.exchange is not None
         return OutgoingFrame(rewritten(message, changes), request, answers)
+
+    def _echoed(self, message: Message, playing: _Playing) -> dict[Path, Any]:
+        """Return the changes to an answer that repeats values of the request."""
+        if playing.turn is None or playing.asked is None or message is not playing.turn.response:
+            return {}
+        method, name = playing.asked.method, playing.turn.name
+        return self._rules.echoed(method, name, playing.turn.params, playing.asked.params, message.body.value)
 
     def _token(self, recorded: Any, playing: _Playing) -> Any:
         """Return the current progress token; None if the client requested no progress."""

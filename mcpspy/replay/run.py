@@ -28,7 +28,8 @@ from mcpspy.replay.issued_values import Values, canonical, json_text, rewritten
 from mcpspy.replay.link import Ended, Failed, Link, signals_restored
 from mcpspy.replay.match import key
 from mcpspy.replay.script import LOG, PROGRESS, Script, ScriptLine, Turn, accept, script_of
-from mcpspy.replay.sessions import Compared, Ignored, Pairs, Rules, compare
+from mcpspy.replay.sessions import Compared, Pairs, compare
+from mcpspy.replay.tolerance import Rules
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
 from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, parse
 
@@ -391,17 +392,3 @@ def writing(script: Script) -> set[Turn]:
             result = turn.response.body.value.get("result") if turn.response else None
             tasks.add(str(member(result, "task", "taskId")))
     return skip
-
-
-def learned(runs: list[Replayed], rules: Rules) -> list[Ignored]:
-    """Return what differs between runs of one server: it is new each time, so it is not a change of the server."""
-    first = runs[0]
-    found: dict[Ignored, None] = {}
-    for other in runs[1:]:
-        partner = dict(other.pairs)
-        pairs = [(new, partner.get(old)) for old, new in first.pairs if new]
-        for it in compare(first.observed, other.observed, pairs, rules):
-            for difference in it.differences:
-                path = tuple(map(str, difference.path))
-                found[Ignored(it.method or "*", it.name or "*", path)] = None
-    return list(found)

@@ -68,6 +68,10 @@ class Turn:
     heard: list[Message] = field(default_factory=list)
     """The client's messages to it since the last line."""
 
+    def __str__(self) -> str:
+        """Return the method and the name."""
+        return f"{self.method} {self.name}" if self.name else str(self.method)
+
     @property
     def exchange(self) -> Exchange | None:
         """The request and its response; None for a notification."""

@@ -7,7 +7,7 @@ compared over the whole session: requests of the server by their params, notific
 messages are compared only on request. A response to a request that was cancelled arrived in time by chance, so it is
 not compared.
 
-Pure. `Rules` decide what counts as a difference.
+Pure. `Rules` (`mcpspy.replay.tolerance`) decide what counts as a difference.
 """
 
 from collections import deque
@@ -18,12 +18,11 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from mcpspy.conversation.model import Message
-from mcpspy.errors import UsageError
-from mcpspy.json_values import Path, pointer, steps_of
 from mcpspy.replay.differences import ABSENT, Difference, answer_differences, differences
-from mcpspy.replay.issued_values import GIVEN_BACK, begins
-from mcpspy.replay.match import key
+from mcpspy.replay.issued_values import GIVEN_BACK
+from mcpspy.replay.match import key, request_differences
 from mcpspy.replay.script import LOG, Script, Turn, answer
+from mcpspy.replay.tolerance import NO_RULES, Rules, with_changes
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 from mcpspy.wire.subject import subject
 
@@ -33,51 +32,6 @@ OUTCOMES: tuple[Outcome, ...] = ("same", "changed", "error-changed", "missing", 
 FINE = frozenset(("same", "skipped"))
 """The outcomes that are not differences."""
 _EACH = 20  # messages of one method that are reported singly; the rest is one difference
-
-
-@dataclass(frozen=True, slots=True)
-class Ignored:
-    """Differences that are expected: below a pointer, in all messages or in those of one method and name."""
-
-    method: str = "*"
-    name: str = "*"
-    path: Path = ()
-    """`*` matches any one step. An empty path is the whole message, also whether it came at all."""
-
-    @classmethod
-    def parse(cls, text: str) -> "Ignored":
-        """Parse `[METHOD [NAME]] [/POINTER]`. Raises UsageError."""
-        words, steps = text.strip(), ""
-        if words.startswith("/") or " /" in words:
-            words, _, steps = f" {words}".rpartition(" /")
-        method, _, name = words.strip().partition(" ")
-        if not method and not steps:
-            raise UsageError(f"{text!r} names nothing to ignore; a pointer looks like /result/content/0/text")
-        if method.split("/")[0] in ("result", "error", "params"):
-            raise UsageError(f"{text!r} is not a method; a JSON Pointer begins with a slash: '/{method}'")
-        path = steps_of(f"/{steps}") if steps else ()
-        return cls(method or "*", name.strip() or "*", path)
-
-    def __str__(self) -> str:
-        """Return the text that `parse` accepts."""
-        named = [self.method, *([self.name] if self.name != "*" else [])] if self.method != "*" else []
-        return " ".join([*named, *([pointer(*self.path)] if self.path else [])])
-
-    def covers(self, method: str | None, name: str | None, path: Path) -> bool:
-        """Return whether a difference of a message at `path` is expected."""
-        named = self.method in ("*", method) and self.name in ("*", name)
-        return named and begins(path, self.path)
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How to compare."""
-
-    ignore: tuple[Ignored, ...] = ()
-    shape: bool = False
-    """Compare only the structure."""
-    strict: bool = False
-    """Also compare log messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +79,19 @@ def compare(
     return found + _unasked([it for it in recorded.unasked if it.n not in unsaid], observed.unasked, rules)
 
 
-def pair(recorded: Script, observed: Script) -> list[tuple[Turn | None, Turn | None]]:
-    """Pair the requests of two sessions: equal requests in their order, then those of the same method and name."""
+def pair(recorded: Script, observed: Script, rules: Rules = NO_RULES) -> list[tuple[Turn | None, Turn | None]]:
+    """Pair the requests of two sessions: equal requests in their order, then those of the same method and name.
+
+    Requests are equal also if they differ only where the rules allow it.
+    """
     old, new = ([turn for turn in script.turns if turn.exchange] for script in (recorded, observed))
-    return _partners(old, new, _asks_the_same, lambda turn: (turn.method, turn.name))
+    keys = {turn: _asks_the_same(turn) for turn in (*old, *new)}
+    known = {keys[turn] for turn in old}
+    for turn in new if rules.tolerances else ():
+        if keys[turn] not in known:
+            pool = (it for it in old if (it.method, it.name) == (turn.method, turn.name))
+            keys[turn] = next((keys[it] for it in pool if not request_differences(it, turn, rules)), keys[turn])
+    return _partners(old, new, keys.get, lambda turn: (turn.method, turn.name))
 
 
 def _partners(old: list[T], new: list[T], *likenesses: Callable[[T], Any]) -> list[tuple[T | None, T | None]]:
@@ -181,7 +144,8 @@ def _answers(old: Turn, new: Turn, rules: Rules) -> tuple[list[Difference], Outc
         return [], "changed"
     if one is ABSENT or other is ABSENT:
         return [Difference((), one, other)], "missing" if other is ABSENT else outcome
-    return answer_differences(one, other, shape=rules.shape), outcome
+    echoed = rules.echoed(old.method or "", old.name, old.params, new.params, one)
+    return answer_differences(with_changes(one, echoed), other, shape=rules.shape), outcome
 
 
 def _answer(turn: Turn) -> Any:
@@ -256,7 +220,7 @@ def _judged(
     outcome: Outcome,
     reason: str | None = None,
 ) -> Compared:
-    left = tuple(it for it in found if not any(rule.covers(method, name, it.path) for rule in rules.ignore))
+    left = tuple(rules.unexpected(method, name, found))
     return Compared(lines[0], method, name, outcome if left else "same", left, reason if left else None, lines[1])
 
 

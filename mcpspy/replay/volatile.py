@@ -1,7 +1,7 @@
 """Which differences are probably new in each run: times, durations, ids, random values.
 
 This is a guess from the form of the values, for advice only (R-15). What is ignored is what the user names, or what
-differed between runs of one server (`mcpspy.replay.run.learned`).
+differed between runs of one server (`mcpspy.replay.learn`).
 """
 
 import re

@@ -7,7 +7,7 @@ goes through `printable`, which returns one line without control characters. Onl
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -18,7 +18,8 @@ from mcpspy.json_values import steps_of
 from mcpspy.replay.differences import ABSENT, LISTINGS, Difference, excerpt
 from mcpspy.replay.offers import Change, changes, surface, told_differences
 from mcpspy.replay.script import Script
-from mcpspy.replay.sessions import FINE, OUTCOMES, Compared, Ignored, Pairs, Rules, compare, pair
+from mcpspy.replay.sessions import FINE, OUTCOMES, Compared, Pairs, compare, pair
+from mcpspy.replay.tolerance import Rules
 from mcpspy.report.ci_formats import Case, command, document
 from mcpspy.report.words import CHANGES, DIFFERENT, SLOWER
 from mcpspy.text import duration_text, plural, printable
@@ -55,7 +56,8 @@ def value_lines(difference: Difference) -> list[str]:
     """Return the two values of a difference, from shortly before the first difference on."""
     recorded, observed = sides(difference)
     where = printable(difference.pointer, 200) or "(the whole message)"
-    return [f"    {where}", f"      recorded  {recorded}", f"      observed  {observed}"]
+    matcher = [f"      matcher   {printable(difference.matcher, _WIDTH)}"] if difference.matcher else []
+    return [f"    {where}", f"      recorded  {recorded}", f"      observed  {observed}", *matcher]
 
 
 def sides(difference: Difference, limit: int = _WIDTH) -> tuple[str, str]:
@@ -85,7 +87,9 @@ def exchange_fields(it: Compared) -> dict[str, Any]:
 def from_fields(fields: dict[str, Any]) -> Compared:
     """Return the exchange whose outcome `exchange_fields` returned."""
     differences = tuple(
-        Difference(steps_of(it["pointer"]), it.get("recorded", ABSENT), it.get("observed", ABSENT))
+        Difference(
+            steps_of(it["pointer"]), it.get("recorded", ABSENT), it.get("observed", ABSENT), it.get("matcher", "")
+        )
         for it in fields["differences"]
     )
     what = fields["request"], fields["method"], fields["name"], fields["outcome"]
@@ -93,8 +97,8 @@ def from_fields(fields: dict[str, Any]) -> Compared:
 
 
 def difference_fields(difference: Difference) -> dict[str, Any]:
-    """Return a difference, for programs. A missing value has no member."""
-    values = {"recorded": difference.recorded, "observed": difference.observed}
+    """Return a difference, for programs. A missing value has no member, and neither has a missing matcher."""
+    values = {"recorded": difference.recorded, "observed": difference.observed, "matcher": difference.matcher or ABSENT}
     return {"pointer": difference.pointer} | {name: value for name, value in values.items() if value is not ABSENT}
 
 
@@ -181,7 +185,8 @@ def _sentences(it: Compared) -> Iterator[str]:
     for difference in it.differences[:10]:
         recorded, observed = sides(difference)
         where = f"{printable(difference.pointer, 200)}: " if difference.pointer else ""
-        yield f"{where}recorded {recorded}, observed {observed}"
+        matcher = f" (matcher: {printable(difference.matcher, 200)})" if difference.matcher else ""
+        yield f"{where}recorded {recorded}, observed {observed}{matcher}"
 
 
 Report = Callable[[str, Sequence[Compared]], str]
@@ -226,28 +231,24 @@ class Changes:
         return bool(self.told or self.changes) or any(it.outcome not in FINE for it in self.compared)
 
 
-def examine(old: Script, new: Script, ignore: Iterable[Ignored]) -> Changes:
+def examine(old: Script, new: Script, rules: Rules) -> Changes:
     """Compare two sessions. The handshake and the listings are compared as what the server offers, not as calls."""
-    rules = Rules(tuple(ignore))
     before, now = surface(old), surface(new)
-    pairs = pair(old, new)
+    pairs = pair(old, new, rules)
     apart = (*HANDSHAKES, *LISTED)
     calls = [turns for turns in pairs if not any(turn and turn.method in apart for turn in turns)]
-    told = [it for it in told_differences(before, now) if not _covered(rules, "initialize", it.path)]
-    changed = [it for it in changes(before, now) if not _ignored(rules, it)]
+    told = rules.unexpected("initialize", None, told_differences(before, now))
+    changed = [it for it in changes(before, now) if not _expected(rules, it)]
     return Changes(told, changed, compare(old, new, calls, rules), list(_latencies(pairs)))
 
 
-def _ignored(rules: Rules, change: Change) -> bool:
+def _expected(rules: Rules, change: Change) -> bool:
     """Return whether all of a change is expected. Pointers are those into the result of the listing."""
     method = next(method for method, kind in LISTED.items() if kind == change.kind)
     start = ("result", change.kind, change.name)
-    paths = [(*start, *it.path) for it in change.differences] or [start]
-    return all(_covered(rules, method, path) for path in paths)
-
-
-def _covered(rules: Rules, method: str, path: tuple[str | int, ...]) -> bool:
-    return any(rule.covers(method, None, path) for rule in rules.ignore)
+    whole = [] if change.differences else [Difference(start, ABSENT, ABSENT)]
+    found = [replace(it, path=(*start, *it.path)) for it in change.differences] + whole
+    return not rules.unexpected(method, None, found)
 
 
 def _latencies(pairs: Pairs) -> Iterator[Latency]:

@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -55,6 +56,7 @@ _RENAMING = ("$id", "id")
 _VALUES = ("const", "default", "examples")
 """Keywords whose value is not a schema."""
 _ELSEWHERE = re.compile(r"Resource '([A-Za-z][A-Za-z0-9+.-]*:[^']*)' is not present")  # the library's text
+_PATTERNS = jsonschema_rs.RegexOptions(size_limit=1 << 20)  # compiled size, in bytes
 _PATTERN = 20  # the weight of a pattern: compiling one takes up to a millisecond
 DRAFTS = {
     DIALECT: jsonschema_rs.Draft202012Validator,
@@ -255,13 +257,29 @@ def _compiled(raw: bytes) -> tuple[Any, Judgement]:
     if draft is None:
         return None, Judgement(Validity.UNKNOWN_DIALECT, "/$schema", json.dumps(dialect[:200]))
     try:
-        patterns = jsonschema_rs.RegexOptions(size_limit=1 << 20)
-        validator = draft(schema, validate_formats=False, retriever=refuse, pattern_options=patterns)
+        validator = draft(schema, validate_formats=False, retriever=refuse, pattern_options=_PATTERNS)
     except jsonschema_rs.ValidationError as error:
         return None, _refusal(error)
     except ValueError as error:  # an error of the library itself
         return None, Judgement(Validity.NOT_JUDGED, "", _clipped(f"the validator failed: {error}"))
     return validator, Judgement(Validity.VALID)
+
+
+@lru_cache(maxsize=256)
+def linear_pattern(text: str) -> Callable[[str], bool]:
+    """Return a function that looks for a regular expression in a text, in linear time.
+
+    Raises ValueError if the engine refuses it: look-around, back-references, too large.
+    """
+    try:
+        validator = jsonschema_rs.Draft202012Validator({"pattern": text}, pattern_options=_PATTERNS)
+    except jsonschema_rs.ValidationError:
+        raise ValueError("not a regular expression of linear time") from None
+
+    def is_found(value: str) -> bool:
+        return validator.is_valid(value.encode(errors="replace").decode())  # the library refuses lone surrogates
+
+    return is_found
 
 
 def _refusal(error: jsonschema_rs.ValidationError) -> Judgement:

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from tests.cli.test_gates import run
@@ -47,7 +49,17 @@ def test_an_answer_that_is_another_is_listed_at_the_end(mock):
 def test_loosely_a_request_is_served_and_that_is_said(mock):
     code, out, err = mock(SESSION, call(7, "get_forecast", '{"city":"Paris"}'), options=["--loose"])
     assert (code, out) == (0, [result(7, "12 °C, light rain")])
-    assert [line.partition(":")[2].partition(":")[0] for line in err] == [" answered by name alone"]
+    assert [line.partition(":")[2].partition(":")[0] for line in err] == [" answered with the nearest recording"]
+
+
+def test_loosely_the_nearest_is_served_which_stderr_names(mock):
+    days = [(1, "Oslo", 2), (2, "Bergen", 2), (3, "Bergen", 3)]
+    text = "\n".join(
+        f"> {call(n, 'a', json.dumps({'city': c, 'days': d}))}\n< {result(n, f'{c} {d}')}" for n, c, d in days
+    )
+    code, out, err = mock(text, call(7, "a", '{"city":"Bergen","days":4}'), options=["--loose"])
+    assert (code, out) == (0, [result(7, "Bergen 2")])
+    assert err[0].endswith("the nearest is #7, with 2 at /params/arguments/days instead of 4")
 
 
 def test_several_captures_are_one_server(mock):

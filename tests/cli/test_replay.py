@@ -48,6 +48,7 @@ def mcpspy(tmp_path, monkeypatch, run):
     monkeypatch.setattr("mcpspy.replay.run.LEAST", 0.5)
     monkeypatch.setattr("mcpspy.replay.run.GRACE", 0.2)
     monkeypatch.setattr("mcpspy.replay.link.PATIENCE", 0.5)
+    monkeypatch.setattr("mcpspy.cli.replay.APART", 0)
     capture("weather.jsonl", SESSION)
     return run
 
@@ -169,7 +170,7 @@ def test_what_is_volatile_is_learned(mcpspy):
     capture("clock.jsonl", lines)
     command = ("--", *python(CLOCK))
     code, out, err = mcpspy("replay", "clock.jsonl", "--learn", "2", *command)
-    proposed = "ignore = [\n    'tools/call now /result/content/0/text',\n]\n"
+    proposed = "[is]\n'tools/call now /result/content/0/text' = 'any'\n"
     assert (code, out) == (0, "clock.jsonl: 1 comparison: 1 same\n")
     assert err == f"mcpspy: the runs differed; --update would put this into clock.replay.toml:\n{proposed}"
     assert mcpspy("replay", "clock.jsonl", *command)[0] == 1
@@ -190,7 +191,8 @@ def test_differences_that_look_volatile_come_with_advice_that_keeps_the_capture(
     assert "'--learn 3 --update'" in err
     assert "clock.replay.toml; the capture was not changed" in err
     pattern = "tools/call now /result/content/0/text"
-    assert err.endswith(f"--ignore '{pattern}'\n")
+    assert err.endswith(f"--is '{pattern}=integer'\n")
+    assert mcpspy("replay", "clock.jsonl", "--is", f"{pattern}=integer", *command)[::2] == (0, "")
     assert mcpspy("replay", "clock.jsonl", "--ignore", pattern, *command)[::2] == (0, "")
     assert mcpspy("replay", "clock.jsonl", "--learn", "3", "--update", *command)[0] == 0
     assert mcpspy("replay", "clock.jsonl", *command)[::2] == (0, "")
@@ -199,7 +201,7 @@ def test_differences_that_look_volatile_come_with_advice_that_keeps_the_capture(
 
 def test_runs_that_are_alike_teach_nothing(mcpspy):
     code, _, err = replayed(mcpspy, "result", "--learn", "2")
-    assert (code, err) == (1, "mcpspy: the runs did not differ: there is nothing to ignore\n")
+    assert (code, err) == (1, "mcpspy: the runs did not differ: there is nothing to allow\n")
 
 
 @pytest.mark.parametrize(

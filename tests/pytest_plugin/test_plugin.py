@@ -109,6 +109,15 @@ def test_new_requests_make_a_new_capture_and_old_ones_do_not(suite, tmp_path):
     assert asked(path) == ["Oslo", "Bergen"]
 
 
+def test_a_request_that_differs_where_it_may_is_not_new(suite, tmp_path):
+    path = Path(tmp_path / "weather.jsonl")
+    assert suite(MOCK)[0] == 0
+    before = path.read_bytes()
+    (tmp_path / "weather.replay.toml").write_text("[is]\n'/params/arguments/city' = 'any'\n")
+    assert suite(MORE, "--mcpspy-record", "new")[0] == 0
+    assert path.read_bytes() == before
+
+
 OVER_HTTP = """
 import http.client
 from urllib.parse import urlsplit
@@ -160,6 +169,31 @@ def test_a_capture_is_recorded_once_over_http(suite, tmp_path):
         assert suite(over_http(server.url, "Oslo", "Bergen"), "--mcpspy-record", "new")[0] == 0
     assert asked(tmp_path / "weather.jsonl") == ["Oslo", "Bergen"]
     assert suite(over_http("", "Oslo", "Bergen"), ci=True)[0] == 0
+
+
+ALL_USED = """
+def test_stdio(mcp_mock):
+    command = mcp_mock("weather.jsonl", SERVER, "--all-used", "--is", "/params/arguments/city=any")
+    ask(command, {cities})
+
+def test_http(mcp_mock_url):
+    forecasts(mcp_mock_url("weather.jsonl", "", "--all-used", "--is", "/params/arguments/city=any"), {cities})
+
+def test_nothing(mcp_mock):
+    mcp_mock("weather.jsonl", SERVER, "--all-used")
+"""
+
+
+def test_options_of_a_mock_can_be_given_and_what_is_unused_fails_the_test(suite, tmp_path):
+    calls = [it for it in SESSION.splitlines() if '"id":2' not in it and '"id":4' not in it]
+    capture(tmp_path / "weather.jsonl", "\n".join(calls))
+    source = OVER_HTTP + ALL_USED
+    code, out = suite(source.replace("{cities}", "'Paris', 'Rome'"), ci=True)
+    assert (code, "3 passed, 1 error" in out) == (1, True), out
+    assert "no client started the server of" in out
+    code, out = suite(source.replace("{cities}", "'Paris'"), ci=True)
+    assert "tools/call get_forecast (#10) was recorded, but not requested" in out
+    assert "3 passed, 3 errors" in out
 
 
 REPLAY = """

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from mcpspy.replay.sessions import Ignored
+from mcpspy.replay.tolerance import Rules, Tolerance
 from mcpspy.report.differences import Latency, changes_json, changes_text, examine
 from tests.each import each
 from tests.replay.scripts import call, result, script
@@ -16,7 +16,7 @@ def listing(**tool):
 
 
 def test_listings_and_handshakes_are_no_calls():
-    report = examine(listing(name="a"), listing(name="b"), ())
+    report = examine(listing(name="a"), listing(name="b"), Rules())
     assert [(it.kind, it.name, it.change) for it in report.changes] == [
         ("tools", "a", "removed"),
         ("tools", "b", "added"),
@@ -27,10 +27,12 @@ def test_listings_and_handshakes_are_no_calls():
 
 def test_a_change_counts_if_any_of_it_is_not_ignored():
     old, new = listing(name="a", title="A", description="A"), listing(name="a", title="B", description="B")
-    title, both = Ignored.parse("tools/list /result/tools/*/title"), Ignored.parse("/result/tools/a")
-    assert examine(old, new, [title]).differs
-    assert not examine(old, new, [both]).differs
-    assert not examine(listing(name="a"), listing(name="b"), [Ignored.parse("tools/list /result/tools/*")]).differs
+    title, both = (Tolerance.parse("ignore", it) for it in ("tools/list /result/tools/*/title", "/result/tools/a"))
+    assert examine(old, new, Rules((title,))).differs
+    assert not examine(old, new, Rules((both,))).differs
+    assert not examine(
+        listing(name="a"), listing(name="b"), Rules((Tolerance.parse("ignore", "tools/list /result/tools/*"),))
+    ).differs
 
 
 def test_latencies_are_medians_by_method_and_name():
@@ -41,7 +43,7 @@ def test_latencies_are_medians_by_method_and_name():
             now += 10
         return script("\n".join(lines))
 
-    report = examine(session(0.1, 0.2, 0.9), session(0.1, 0.4, 0.5), ())
+    report = examine(session(0.1, 0.2, 0.9), session(0.1, 0.4, 0.5), Rules())
     (latency,) = report.latencies
     assert (latency.method, latency.name) == ("tools/call", "a")
     assert (latency.recorded, latency.observed) == (pytest.approx(2e8), pytest.approx(4e8))
@@ -58,6 +60,6 @@ def test_a_latency_is_notable_if_it_has_doubled_and_is_no_noise(recorded, observ
 
 
 def test_what_peers_say_breaks_no_report():
-    report = examine(listing(name=HOSTILE, title="A"), listing(name=HOSTILE, title=HOSTILE), ())
+    report = examine(listing(name=HOSTILE, title="A"), listing(name=HOSTILE, title=HOSTILE), Rules())
     assert "\x1b" not in changes_text(report)
     assert json.loads(changes_json(report))["tools"][0]["name"] == HOSTILE

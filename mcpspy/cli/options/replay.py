@@ -9,6 +9,28 @@ IGNORE = Option(
     many=True,
     text="ignore differences at this JSON pointer, such as /result/content/*/text (docs/replay.md); repeatable",
 )
+TOLERANCES = (
+    IGNORE,
+    Option(
+        "--is",
+        placeholder="POINTER=FORM",
+        many=True,
+        text="allow any value of a form at this pointer: date-time, date, uuid, integer, number, url, base64 or any; "
+        "repeatable",
+    ),
+    Option(
+        "--matches",
+        placeholder="POINTER=REGEX",
+        many=True,
+        text="allow any text that matches a regular expression at this pointer; repeatable",
+    ),
+    Option(
+        "--within",
+        placeholder="POINTER=NUMBER",
+        many=True,
+        text="allow any number that differs by at most this much at this pointer; repeatable",
+    ),
+)
 
 REPLAY = (
     Command(
@@ -29,18 +51,18 @@ REPLAY = (
         ),
         Option(
             "--loose",
-            dest="strategies",
-            many=True,
-            const="loose",
-            text="if no recorded request has the same params, answer with one of the same method and name, and report "
-            "it on stderr",
+            text="if no recorded request has the same params, answer with the nearest one of the same method and name, "
+            "and report it on stderr",
         ),
+        *TOLERANCES,
+        Option("--all-used", text="exit with status 1 if a recorded request was not sent by the client, and list it"),
         Option(
             "--record-missing",
             text="send requests that are not in the capture to COMMAND, and add its answers to the capture",
         ),
         GATE,
-        epilog="Exit status 1: a request or an answer of the client differs from the capture.",
+        epilog="You can put --ignore, --is, --matches and --within into a file NAME.replay.toml beside NAME.jsonl "
+        "(docs/replay.md). Exit status 1: a request or an answer of the client differs from the capture.",
         usage="mcpspy mock CAPTURE... [OPTION...] [--record-missing -- COMMAND [ARG...]]",
         server=True,
     ),
@@ -52,8 +74,8 @@ REPLAY = (
         URL,
         HEADER,
         Option("-o", placeholder="FILE", dest="new", text="keep the new session as a capture"),
-        IGNORE,
-        Option("--learn", placeholder="N", convert=int, text="run N times and propose what to ignore"),
+        *TOLERANCES,
+        Option("--learn", placeholder="N", convert=int, text="run N times and propose what to allow or to ignore"),
         Option("--shape", text="compare only the structure of the answers"),
         Option("--read-only", text="skip calls of tools without readOnlyHint"),
         Option("--as-forwarded", text="send what gates forwarded, not what the client sent"),
@@ -63,8 +85,8 @@ REPLAY = (
             "--format", placeholder="FORMAT", choices=("text", "json", "junit", "github"), text="format of the report"
         ),
         REPORT,
-        epilog="You can put --ignore, --shape, --strict and --read-only into a file NAME.replay.toml beside "
-        "NAME.jsonl (docs/replay.md). Exit status 1: something differs.",
+        epilog="You can put --ignore, --is, --matches, --within, --shape, --strict and --read-only into a file "
+        "NAME.replay.toml beside NAME.jsonl (docs/replay.md). Exit status 1: something differs.",
         usage="mcpspy replay CAPTURE [OPTION...] (--url URL | -- COMMAND [ARG...])",
         server=True,
     ),
@@ -74,9 +96,10 @@ REPLAY = (
         "Compare two captures of a server: its tools, prompts and resources, its answers, its latency.",
         Positional("old", "A"),
         Positional("new", "B"),
-        IGNORE,
+        *TOLERANCES,
         Option("--format", placeholder="FORMAT", choices=("text", "json"), text="format of the report"),
-        epilog="Exit status 1: something differs.",
+        epilog="The settings in A.replay.toml beside A.jsonl apply too (docs/replay.md). Exit status 1: something "
+        "differs.",
         run="replay.run_diff",
     ),
 )

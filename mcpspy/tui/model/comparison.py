@@ -16,6 +16,7 @@ from mcpspy.replay.differences import ABSENT, Difference, by_order, excerpt, ste
 from mcpspy.replay.offers import surface
 from mcpspy.replay.script import Script
 from mcpspy.replay.sessions import FINE
+from mcpspy.replay.tolerance import Rules
 from mcpspy.replay.volatile import looks_volatile
 from mcpspy.report.differences import Changes, change_title, examine, latency_text, outcome_text, outcomes_text, totals
 from mcpspy.report.words import CHANGES, SLOWER
@@ -259,7 +260,7 @@ class ChangeEntry(NamedTuple):
 
 def change_entries(old: Script, new: Script) -> tuple[str, list[ChangeEntry]]:
     """Return a line of totals, and all changes: offers, responses, and calls that are much slower or faster."""
-    report = examine(old, new, [])
+    report = examine(old, new, Rules())
     found = [*_offers(report, old, new), *_answers(report, old, new)]
     found += [ChangeEntry(SLOWER, latency_text(it)) for it in report.latencies if it.notable]
     offered = plural(len(report.changes) + bool(report.told), "change")

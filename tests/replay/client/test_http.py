@@ -16,7 +16,8 @@ from mcpspy.replay.http_link import WebLink, heads_of
 from mcpspy.replay.link import Ended, Failed, signals_restored
 from mcpspy.replay.run import replay
 from mcpspy.replay.script import read
-from mcpspy.replay.sessions import FINE, Rules
+from mcpspy.replay.sessions import FINE
+from mcpspy.replay.tolerance import Rules
 from mcpspy.wire.jsonrpc import Id, parse
 from tests.each import each
 from tests.relay.harness import to_us

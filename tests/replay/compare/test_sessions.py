@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.errors import UsageError
-from mcpspy.replay.sessions import FINE, Ignored, Rules, compare, pair
+from mcpspy.replay.sessions import FINE, compare, pair
+from mcpspy.replay.tolerance import PlacePattern, Rules, Tolerance
 from tests.each import each
 from tests.replay.scripts import call, result, script
 
@@ -20,7 +21,7 @@ NOTE_LINE = f"< {NOTE}"
 def told(recorded, observed, *ignore, pairs=None, **rules):
     """Return for each comparison with a difference: line, method and name, outcome, pointers."""
     old, new = script(recorded), script(observed)
-    found = compare(old, new, pair(old, new), Rules(tuple(map(Ignored.parse, ignore)), **rules))
+    found = compare(old, new, pair(old, new), Rules(tuple(Tolerance.parse("ignore", it) for it in ignore), **rules))
     return [
         (it.request, " ".join(filter(None, (it.method, it.name))), it.outcome, [one.pointer for one in it.differences])
         for it in found
@@ -111,7 +112,7 @@ def test_a_flood_is_told_by_its_first_messages():
     old, new = script(ASKED), script("\n".join([ASKED, *[f"< {NOTE}"] * 1000]))
     found = [it for it in compare(old, new, pair(old, new), Rules()) if it.outcome not in FINE]
     assert ([it.outcome for it in found], found[-1].reason) == (["extra"] * 20, "and 980 more")
-    ignore = (Ignored.parse("notifications/tools/list_changed"),)
+    ignore = (Tolerance.parse("ignore", "notifications/tools/list_changed"),)
     assert {(it.outcome, it.reason) for it in compare(old, new, pair(old, new), Rules(ignore))} == {("same", None)}
 
 
@@ -184,14 +185,16 @@ def test_a_notification_can_be_ignored_by_its_method():
 
 @each("text", ["/result/a~1b/c~0d", "tools/call a b /result", "tools/call", "resources/read x://y /a"])
 def test_a_pattern_reads_as_it_is_written(text):
-    assert str(Ignored.parse(text)) == text
-    assert Ignored.parse(str(Ignored.parse(text))) == Ignored.parse(text)
+    assert str(PlacePattern.parse(text)) == text
+    assert PlacePattern.parse(str(PlacePattern.parse(text))) == PlacePattern.parse(text)
 
 
-@pytest.mark.parametrize(("text", "hint"), [("", "names nothing"), ("result/content", "'/result/content'")])
+@pytest.mark.parametrize(
+    ("text", "hint"), [("", "names no place"), ("result/content", "'/result/content'"), ("/result/a~b", "~0")]
+)
 def test_what_is_no_pattern_is_refused(text, hint):
     with pytest.raises(UsageError, match=hint):
-        Ignored.parse(text)
+        PlacePattern.parse(text)
 
 
 OF_THE_SERVER = [NOTE, LOG, SAMPLE, "junk", result(1, "A"), FAILED, result(2, "B")]

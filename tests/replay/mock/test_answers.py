@@ -46,6 +46,7 @@ def test_a_request_that_has_no_recorded_response_is_not_answered(frame):
 
 def test_the_nearest_recording_has_the_name_or_else_the_method():
     answer = recorded(nearest=True)
+    assert answer(call(5, "get_forecast", '{"city":"Bergen","days":2}').encode()) == result(5, "9 °C").encode()
     assert answer(call(5, "get_forecast", '{"city":"Paris"}').encode()) == result(5, "12 °C").encode()
     assert "°C" in json.loads(answer(call(5, "other").encode()))["result"]["content"][0]["text"]
     assert answer(b'{"jsonrpc":"2.0","id":5,"method":"prompts/list"}') is None

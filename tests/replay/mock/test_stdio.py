@@ -1,8 +1,9 @@
+import json
 import os
 import threading
 
-from mcpspy.replay.match import STRATEGIES
 from mcpspy.replay.mock import Mock, serve
+from mcpspy.replay.tolerance import Echo, Rules, Tolerance
 from tests import limits
 from tests.each import each
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result, script
@@ -10,7 +11,6 @@ from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result, script
 NOTE = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 SAMPLE = '{"jsonrpc":"2.0","id":0,"method":"sampling/createMessage","params":{"maxTokens":1}}'
 GREEN = '{"jsonrpc":"2.0","id":0,"result":{"model":"m","content":"green"}}'
-LOOSE = [strategy for strategy in STRATEGIES if strategy.name in ("exact", "loose")]
 SAMPLING = f"> {call(1, 'a')}\n< {SAMPLE}\n> {GREEN}\n< {result(1, 'green')}"
 
 
@@ -151,11 +151,54 @@ def test_a_miss_is_an_error_that_names_the_nearest_request():
 
 def test_loosely_a_request_is_answered_by_its_name():
     text = f"> {call(1, 'a')}\n< {result(1, 'A')}"
-    said, mock = converse(text, call(2, "a", '{"x":1}'), call(3, "b"), strategies=LOOSE)
+    said, mock = converse(text, call(2, "a", '{"x":1}'), call(3, "b"), loose=True)
     assert said[0] == [result(2, "A")]
     near = "the nearest is #1, with nothing at /params/arguments/x instead of 1"
-    assert mock.notices == [f"answered by name alone: tools/call a was not recorded; {near}"]
+    assert mock.notices == [f"answered with the nearest recording: tools/call a was not recorded; {near}"]
     assert [miss.name for miss in mock.misses] == ["b"]
+
+
+def rules(*tolerances, **echoes):
+    repeated = (Echo.parse(f"/result/content/0/{at}", f"/params/arguments/{it}") for at, it in echoes.items())
+    return Rules(tuple(Tolerance.parse(*it) for it in tolerances), tuple(repeated))
+
+
+def booking(number, room, nonce):
+    return call(number, "book", json.dumps({"room": room, "nonce": nonce}))
+
+
+def test_requests_that_differ_where_they_may_are_the_same_and_the_last_is_repeated():
+    text = "\n".join(f"> {booking(n, r, f'n{n}')}\n< {result(n, f'{r} n{n} ok')}" for n, r in ((1, 5), (2, 5), (3, 6)))
+    nonce = rules(("matches", "tools/call book /params/arguments/nonce", "^n[0-9]+$"), text="nonce")
+    lines = [booking(9, 6, "n70"), *(booking(9, 5, f"n8{n}") for n in range(3)), booking(9, 5, "n2")]
+    said, mock = converse(text, *lines, booking(9, 5, "none"), rules=nonce)
+    answers = [result(9, it) for it in ("6 n70 ok", "5 n80 ok", "5 n81 ok", "5 n82 ok", "5 n2 ok")]
+    assert said[:5] == [[it] for it in answers]
+    rule = "(matcher: matches ^n[0-9]+$)"
+    assert str(mock.misses[0]).endswith(f'with "n1" at /params/arguments/nonce instead of "none" {rule}')
+
+
+def test_what_is_ignored_in_answers_does_not_count_in_requests():
+    text = f"> {call(1, 'a')}\n< {result(1, 'A')}"
+    for ignored in ("tools/call a", "/result", "tools/call a /error/message"):
+        _, mock = converse(text, call(2, "a", '{"x":1}'), rules=rules(("ignore", ignored)))
+        assert len(mock.misses) == 1
+    assert not converse(text, call(2, "a", '{"x":1}'), rules=rules(("ignore", "/params/arguments/x")))[1].misses
+    assert converse(text, call(2, "b"), rules=rules(("ignore", "/params")))[1].misses, "another tool is never the same"
+
+
+def test_an_answer_of_the_client_may_differ_where_it_may():
+    other = GREEN.replace("green", "red")
+    for pointer, wrong in (("/result/content", 0), ("sampling/createMessage /result/content", 0), ("/result/model", 1)):
+        _, mock = converse(SAMPLING, call(1, "a"), other, rules=rules(("ignore", pointer)))
+        assert len(mock.wrong) == wrong
+
+
+def test_recordings_that_were_not_requested_are_unused():
+    calls = "\n".join(f"> {call(n, name)}\n< {result(n, name)}" for n, name in enumerate("abac", 2))
+    text = f"> {INITIALIZE}\n< {INITIALIZED}\n> {call(7, 'd')}\n{calls}"
+    _, mock = converse(text, call(1, "a"), call(2, "c"), call(3, "c"), call(4, "e"))
+    assert [str(it) for it in mock.unused] == ["tools/call d", "tools/call b", "tools/call a"]
 
 
 def test_a_line_that_is_no_message_is_answered_as_json_rpc_has_it():
@@ -205,7 +248,7 @@ def test_what_is_due_later_is_not_said_of_a_request_that_is_cancelled():
 
 def test_a_client_is_served_until_it_goes():
     (client_in, server_out), (server_in, client_out) = os.pipe(), os.pipe()
-    mock = Mock([script(f"> {call(1, 'a')}\n< {result(1, 'A')}")], strategies=LOOSE)
+    mock = Mock([script(f"> {call(1, 'a')}\n< {result(1, 'A')}")], loose=True)
     said = []
     served = threading.Thread(target=serve, args=(mock, server_in, server_out, said.append), daemon=True)
     served.start()
@@ -214,7 +257,7 @@ def test_a_client_is_served_until_it_goes():
     os.close(client_out)
     served.join(10)
     assert not served.is_alive()
-    assert said[0].startswith("answered by name alone: tools/call a was not recorded")
+    assert said[0].startswith("answered with the nearest recording: tools/call a was not recorded")
     for fd in (client_in, server_out, server_in):
         os.close(fd)
 

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from mcpspy.replay.script import script_of
+from mcpspy.replay.tolerance import Rules
 from mcpspy.report.differences import CHANGE_FORMATS, examine
 from mcpspy.tui.compare import ChangeRows, ComparedRows, MessagesCompared, SessionsCompared
 from tests.replay.scripts import call, result
@@ -47,7 +48,7 @@ async def compared(pilot):
 
 def test_two_marked_sessions_are_compared_as_diff_does_and_a_change_leads_to_its_frames(tmp_path):
     old, new = two(tmp_path)
-    report = json.loads(CHANGE_FORMATS["json"](examine(script_of(old), script_of(new), [])))
+    report = json.loads(CHANGE_FORMATS["json"](examine(script_of(old), script_of(new), Rules())))
     told = [it for it in report["exchanges"] if it["outcome"] != "same"]
 
     async def scenario(pilot):

@@ -3,8 +3,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.cli.commands import COMMANDS
-from mcpspy.replay.match import STRATEGIES, Matcher, Miss, key, plain
+from mcpspy.replay.match import Matcher, Miss, key, plain
 from mcpspy.wire.jsonrpc import parse
 from tests.each import each
 from tests.replay.scripts import INITIALIZE, call, result, script
@@ -19,8 +18,8 @@ def matcher(*requests):
 
 
 def found(matches, text):
-    turn = matches.by_params(asked(text))
-    return turn.cause.n if turn else matches.miss(asked(text))
+    turn = matches.find(asked(text))
+    return turn if isinstance(turn, Miss) else turn.cause.n
 
 
 def test_a_request_is_answered_by_the_one_that_asks_the_same():
@@ -79,19 +78,36 @@ def test_a_miss_names_the_nearest_and_where_it_differs():
     assert str(found(matches, '{"jsonrpc":"2.0","id":1,"method":"\\u001b[2J"}')).endswith("nor anything like it")
 
 
-def test_by_name_alone_params_do_not_count():
-    matches = matcher(call(1, "a", '{"x":1}'), call(2, "a", '{"x":2}'))
-    request = asked(call(9, "a", '{"x":3}'))
-    assert [matches.by_name(request).cause.n for _ in range(3)] == [1, 2, 2]
-    assert matches.by_name(asked(call(9, "b"))) is None
-    assert matches.miss(request).nearest.cause.n == 1  # also among requests that were already used
+def nearest(matches, text):
+    miss = matches.find(asked(text))
+    return matches.serve(miss.nearest).cause.n
 
 
-def test_the_first_strategy_reports_nothing_and_each_of_the_others_has_an_option_of_its_own():
-    assert not STRATEGIES[0].notice
-    assert len({strategy.name for strategy in STRATEGIES}) == len(STRATEGIES)
-    options = [it for it in COMMANDS["mock"].options if it.dest == "strategies"]
-    assert [(it.names, it.const) for it in options] == [((f"--{it.name}",), it.name) for it in STRATEGIES[1:]]
+def test_the_nearest_has_the_fewest_values_that_differ():
+    """A missing value, an additional one and another one count the same, and an object as much as its values."""
+    matches = matcher(
+        call(1, "a", '{"when":{"day":1,"month":2},"who":"x"}'),
+        call(2, "a", '{"when":{"day":1,"month":3},"who":"y"}'),
+        call(3, "a", '{"who":"x"}'),
+        call(4, "b", '{"when":{"day":1,"month":3},"who":"z"}'),
+    )
+    assert nearest(matches, call(9, "a", '{"when":{"day":1,"month":2},"who":"z"}')) == 1
+    assert nearest(matches, call(9, "a", '{"when":{"day":1,"month":3},"who":"z"}')) == 2
+    assert nearest(matches, call(9, "a", '{"who":"z"}')) == 3
+    assert nearest(matches, call(9, "a", '{"who":"x","more":true}')) == 3
+    assert nearest(matches, call(9, "c", '{"when":{"day":1,"month":3},"who":"z"}')) == 4, "no request has this name"
+
+
+def test_among_equals_the_nearest_is_the_first_that_was_not_served_yet_then_the_first():
+    matches = matcher(call(1, "a", '{"x":1}'), call(2, "a", '{"x":2}'), call(3, "a", '{"x":2,"y":3}'))
+    assert [nearest(matches, call(9, "a", '{"x":3}')) for _ in range(4)] == [1, 2, 1, 1]
+    assert found(matches, call(9, "a", '{"x":2}')) == 2
+
+
+def test_what_the_server_issues_counts_in_a_request():
+    task = '{{"jsonrpc":"2.0","id":{},"method":"tasks/get","params":{{"taskId":"{}"}}}}'
+    miss = found(matcher(task.format(1, "a"), task.format(2, "b")), task.format(3, "c"))
+    assert miss.difference.pointer == "/params/taskId"
 
 
 NAMES = st.sampled_from(["a", "b", "progressToken", "_meta", "name"])
@@ -107,7 +123,7 @@ def test_what_was_recorded_is_always_found(recorded, data):
     requests = [{"jsonrpc": "2.0", "id": n, "method": "m", "params": params} for n, params in enumerate(recorded)]
     matches = matcher(*map(json.dumps, requests))
     wanted = data.draw(st.sampled_from(requests))
-    turn = matches.by_params(asked(json.dumps(wanted)))
+    turn = matches.find(asked(json.dumps(wanted)))
     assert key("m", turn.params) == key("m", wanted["params"])
 
 
@@ -120,7 +136,8 @@ def test_what_counts_is_left_as_it_is(params):
 def test_a_request_without_an_answer_does_not_hide_that_of_another_session():
     turns = [turn for text in ("", f"\n< {result(1, 'A')}") for turn in script(f"> {call(1, 'a')}{text}").turns]
     request = parse(call(2, "a").encode())[0]
-    assert Matcher(turns).by_params(request) is turns[1]
-    assert Matcher(turns[:1]).by_params(request) is turns[0]
+    assert Matcher(turns).find(request) is turns[1]
+    assert Matcher(turns[:1]).find(request) is turns[0]
+    assert Matcher(turns).unserved == turns[1:], "the other one is never used"
     retried = script(f"> {call(1, 'a')}\n> {call(2, 'a')}\n< {result(2, 'A')}").turns
-    assert Matcher(retried).by_params(request) is retried[0], "so it was, in one session"
+    assert Matcher(retried).find(request) is retried[0], "so it was, in one session"
