@@ -27,7 +27,7 @@ from mcpspy.errors import UsageError
 from mcpspy.exporters import single_message
 from mcpspy.json_values import Number
 from mcpspy.reading.media import OPENED, MediaFile, decoded, media_of
-from mcpspy.text import printable, size_text
+from mcpspy.text import escaped, printable, size_text
 from mcpspy.timeline import Row
 from mcpspy.tui.message.content import Content
 from mcpspy.tui.message.document import Document, Fits, Folds, SummaryLine
@@ -464,7 +464,7 @@ class Detail(Container):
         shown = printable(place, 40) or "the whole"
         choices: list[Choice] = []
         if isinstance(text, str) and not isinstance(text, Number):
-            choices.append(("t", f"the text at {shown}", lambda: text))
+            choices.append(("t", f"the text at {shown}", lambda: escaped(text.replace("\r\n", "\n"))))
         choices.append(("v", f"the value at {shown}", lambda: single_message.pasteable(value)))
         if place:
             choices.append(("a", f"the JSON Pointer {shown}", lambda: single_message.pasteable(place)))

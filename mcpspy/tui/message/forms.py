@@ -44,7 +44,7 @@ def body_of(row: Row | None, around: Around, form: str, width: int) -> MessageFo
 
 def _content(row: Row, around: Around) -> Content | None:
     """Return what people read of a message; None if the frame is incomplete, not JSON, or has too many values."""
-    if row.tail or row.refused:
+    if row.tail:
         return None
     raw = row.raw if len(row.raw) == row.size else b"".join(around.pieces(row.n))
     if len(raw) != row.size or (len(raw) > _SURELY_FEW and _STRING.sub(b"", raw).count(b",") > _MOST_VALUES):
