@@ -202,7 +202,7 @@ class MessageForm:
 
     def media(self, line: int) -> str | None:
         """Return the base64 text of the image, sound or document on a line; None if there is none."""
-        value = self.decoded(line)
+        value = None if self.opens(line) else self.decoded(line)
         media = media_of(value) if isinstance(value, str) and len(value) >= _LEAST_MEDIA else None
         return value if media and media.types else None
 
