@@ -136,7 +136,7 @@ def _members(depth: int, value: dict[str, Any], path: Path, without: tuple[str, 
 
 def _is_list_of_blocks(value: _Value) -> bool:
     """Return whether the label of a value says no more than the fact that it is shown."""
-    return value.label in ("content", "contents") and isinstance(value.value, list)
+    return value.label in ("content", "contents") and isinstance(value.value, list) and bool(value.value)
 
 
 def _inside(value: _Value, depth: int) -> Iterator[_Value]:

@@ -312,7 +312,9 @@ class Detail(Container):
         """Show the position of the cursor in the title."""
         document = self.pane.document
         place = document.place(self.pane.cursor) if document and len(document) else ""
-        self.border_title = Plain(printable(place, 200) or (self._form and f" {self._form} "))
+        rows, _ = self._subject() or ([], _NOTHING)
+        usual = not self._form or not rows or self._form == default_form(rows[0])
+        self.border_title = Plain(printable(place, 200) or ("" if usual else f" {self._form} "))
 
     def on_descendant_focus(self) -> None:
         """Update the title when the focus moves to the other message of the pair."""
