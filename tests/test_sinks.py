@@ -35,7 +35,10 @@ DESCRIPTORS = {
 """Modules that write to the descriptors 1 and 2, which must not wait for a lock or an import."""
 WIDGETS = {"Static": True, "OptionList": True, "Input": False, "TextArea": False}
 """The widgets that may be used, and whether they interpret markup without `markup=False`."""
-RICH = {"rich.segment.Segment", "rich.style.Style", "rich.cells.cell_len", "rich.cells.set_cell_size", "rich.text.Text"}
+RICH = {
+    "rich.segment.Segment", "rich.style.Style", "rich.cells.cell_len", "rich.cells.set_cell_size",
+    "rich.cells.split_graphemes", "rich.text.Text",
+}  # fmt: skip
 """What of rich may be used for the screen; none of it interprets markup."""
 TITLES = {"border_title", "border_subtitle", "tooltip", "sub_title", "title"}
 """Attributes of widgets that textual parses as markup, unless they are no strings."""

@@ -72,6 +72,12 @@ def contains(text: str) -> Callable[[str], bool]:
     return test
 
 
+def occurrences(texts: Collection[str]) -> Callable[[str], list[tuple[int, int]]]:
+    """Return a function that returns where a line has one of some texts, in their order: the starts and the ends."""
+    wanted = [(smart(text), re.compile(re.escape(smart(text)(text)))) for text in texts if text]
+    return lambda line: sorted({match.span() for case, text in wanted for match in text.finditer(case(line))})
+
+
 def trace(text: str) -> Trace:
     """Return the bytes of a line with `text` in its frame: those that are neither escaped nor have two cases."""
     sensitive = smart(text) is str

@@ -82,25 +82,28 @@ def value_of(message: Any, path: Path) -> Any:
 def content_lines(message: Any) -> Iterator[ContentLine]:
     """Yield the lines of a decoded message, or of any JSON value."""
     repeated = _same_as_text(message)
-    waiting = _parts(message)[::-1]
-    if not waiting:
+    parts = _parts(message)
+    if not parts:
         yield ContentLine(0, "", "no params", "note", ())
+    waiting = [iter(parts)]
     while waiting:
-        value = waiting.pop()
+        value = next(waiting[-1], None)
+        if value is None:
+            waiting.pop()
+            continue
         of, path = value.value, value.path
         if isinstance(of, str) and not isinstance(of, Number):
-            inner = yield from _string_lines(value)
-            waiting += inner[::-1]
+            waiting.append((yield from _string_lines(value)))
         elif not isinstance(of, dict | list) or not of:
             yield ContentLine(value.depth, value.label, *_scalar(of), path)
         elif block := _block(value):
-            waiting += block[::-1]
+            waiting.append(iter(block))
         else:
             folded = value.label in _FOLDED or path == repeated
             note = "the same as the JSON in the text" if path == repeated else ""
             many = plural(len(of), "element" if isinstance(of, list) else "member") if folded else ""
             yield ContentLine(value.depth, value.label, note or many, "note", path, opens=True, folded=folded)
-            waiting += _inside(value, value.depth + 1)[::-1]
+            waiting.append(_inside(value, value.depth + 1))
 
 
 class _Value(NamedTuple):
@@ -120,30 +123,30 @@ def _parts(message: Any) -> list[_Value]:
         return [_Value(0, "", (), message)]
     for name in ("params", "result", "error"):
         if isinstance(message.get(name), dict):
-            found = _members(0, message[name], (name,)) or [_Value(0, name, (name,), message[name])]
+            found = [*_members(0, message[name], (name,))] or [_Value(0, name, (name,), message[name])]
             return [it for value in found for it in (_inside(value, 0) if _is_list_of_blocks(value) else [value])]
-    return _members(0, message, (), _ENVELOPE)
+    return [*_members(0, message, (), _ENVELOPE)]
 
 
-def _members(depth: int, value: dict[str, Any], path: Path, without: tuple[str, ...] = ()) -> list[_Value]:
-    """Return the members of an object; `_meta` comes last."""
-    names = sorted((name for name in value if name not in without), key="_meta".__eq__)
-    return [_Value(depth, name, (*path, name), value[name], value.get("mimeType")) for name in names]
+def _members(depth: int, value: dict[str, Any], path: Path, without: tuple[str, ...] = ()) -> Iterator[_Value]:
+    """Yield the members of an object; `_meta` comes last."""
+    for name in sorted((name for name in value if name not in without), key="_meta".__eq__):
+        yield _Value(depth, name, (*path, name), value[name], value.get("mimeType"))
 
 
 def _is_list_of_blocks(value: _Value) -> bool:
     """Return whether the label of a value says no more than the fact that it is shown."""
-    return value.label in ("content", "contents") and isinstance(value.value, list)
+    return value.label in ("content", "contents") and isinstance(value.value, list) and bool(value.value)
 
 
-def _inside(value: _Value, depth: int) -> list[_Value]:
-    """Return the members or elements of a value, to be shown at a depth."""
+def _inside(value: _Value, depth: int) -> Iterator[_Value]:
+    """Yield the members or elements of a value, to be shown at a depth."""
     of = value.value
     if isinstance(of, dict):
         titled = _is_element(value) and len(of) > 1  # else nothing would be inside
         told = tuple(name for name in _TITLES if of.get(name) == value.label) if titled else ()
         return _members(depth, of, value.path, told[:1])
-    return [_Value(depth, _title(it), (*value.path, n), it) for n, it in enumerate(of)]
+    return (_Value(depth, _title(it), (*value.path, n), it) for n, it in enumerate(of))
 
 
 def _is_element(value: _Value) -> bool:
@@ -177,7 +180,7 @@ def _block(value: _Value) -> list[_Value]:
     return [shown, *_members(value.depth + 1, of, value.path, ("type", "mimeType", main))]
 
 
-def _string_lines(value: _Value) -> Generator[ContentLine, None, list[_Value]]:
+def _string_lines(value: _Value) -> Generator[ContentLine, None, Iterator[_Value]]:
     """Yield the lines of a string. Returns what is shown inside it: the members of its JSON."""
     depth, label, path, text, said = value
     media = _media(value)
@@ -193,7 +196,7 @@ def _string_lines(value: _Value) -> Generator[ContentLine, None, list[_Value]]:
             yield ContentLine(depth + 1, "", line, "text", path, start=start)
     else:
         yield ContentLine(depth, label, text, "string", path)
-    return []
+    return iter(())
 
 
 def _text_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -409,11 +409,13 @@ class SessionScreen(Screen[None]):
 
     async def action_find_again(self, step: int) -> None:
         """Go to the next or the previous match; if there was no search yet, ask for one."""
-        if not self._sought:
+        sought = self._sought or self._filter
+        if not sought:
             await self.action_prompt("find")
             return
-        await self.action_view(_TIMELINE)
-        self._timeline.find(self._sought, step)
+        if self._view != _TIMELINE:
+            await self.action_view(_TIMELINE)
+        self._timeline.find_again(sought, step)
 
     async def action_next_failure(self, step: int) -> None:
         """Go to the next failed request or row with a finding in the timeline, or to the previous one (`step` -1)."""
@@ -426,7 +428,10 @@ class SessionScreen(Screen[None]):
         """Run a command. Returns whether it is done. Raises UsageError."""
         match command:
             case "filter":
-                return argument == self._filter or self._apply(argument, self._rows.selected)
+                valid = argument == self._filter or self._apply(argument, self._rows.selected)
+                if valid:
+                    self._timeline.find_here(argument)
+                return valid
             case "find":
                 if self._parse(argument) is None:
                     return False

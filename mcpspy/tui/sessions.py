@@ -34,6 +34,7 @@ from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.run_rows import ListedRow, ListedRun, RunRows, RunSummary
 from mcpspy.tui.session import SessionScreen
 from mcpspy.tui.views.table import COMMANDS
+from mcpspy.tui.widgets.clipboard import copy
 from mcpspy.tui.widgets.dialogs import Choice, CopyMenu
 from mcpspy.tui.widgets.keys import Keys, bindings
 from mcpspy.tui.widgets.prompt import Prompt, common
@@ -498,15 +499,14 @@ class SessionsScreen(Screen[None]):
         rows.focus()
 
     def action_copy(self) -> None:
-        """Ask which of the commands that make captures to copy, and send it to the terminal (OSC 52)."""
+        """Ask which of the commands that make captures to copy, and copy it."""
 
-        def copy(choice: Choice | None) -> None:
+        def chosen(choice: Choice | None) -> None:
             if choice:
-                self.app.copy_to_clipboard(choice[2]())
-                self.notify(f"copied {choice[1]}", markup=False)
+                self.notify(f"copied {choice[1]}, {copy(self.app, choice[2]())}", markup=False)
 
         choices: list[Choice] = [(key, command, partial(str, command)) for key, command, _ in _BEGINNINGS]
-        self.app.push_screen(CopyMenu(choices), copy)
+        self.app.push_screen(CopyMenu(choices), chosen)
 
     # Opening sessions.
 

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import nullcontext, suppress
 from unittest.mock import patch
 
-from rich.segment import Segment
 from textual.app import App
 from textual.css.parse import parse
 from textual.css.tokenize import tokenize_values
@@ -18,7 +17,7 @@ from textual.strip import Strip
 from mcpspy import tui
 from mcpspy.tui.app import Spy
 from mcpspy.tui.message.detail import Detail, Pane
-from mcpspy.tui.message.document import Document, Piece
+from mcpspy.tui.message.document import Document
 from mcpspy.tui.sessions import SessionRows
 from mcpspy.tui.views.timeline import TimelineRows
 from tests.limits import LIMIT
@@ -198,12 +197,7 @@ def texts(document: Document, most: int = 1_000_000) -> list[str]:
     """Return the rows of a document, at most the first `most`."""
     while len(document) < most and document.grow(min(most, 1000)):
         pass
-    return [_text(*document.pieces(row)) for row in range(min(len(document), most))]
-
-
-def _text(pieces: list[Piece], cut: tuple[int, int]) -> str:
-    strip = Strip(Segment(text) for text, _ in pieces)
-    return (strip.crop(*cut) if cut != (0, 0) else strip).text.rstrip()
+    return ["".join(text for text, _ in document.pieces(row)).rstrip() for row in range(min(len(document), most))]
 
 
 def shown(widget) -> list[str]:

@@ -12,14 +12,14 @@ from textual.events import Paste
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.exporters import FORMATS
 from mcpspy.tui.app import KEYS, Spy, run
-from mcpspy.tui.message.document import FORMS
 from mcpspy.tui.message.facts import around
+from mcpspy.tui.message.forms import FORMS
 from mcpspy.tui.session import SessionScreen
 from tests import NIGHTLY
 from tests.hostile_text import without_joins
 from tests.relay.harness import python
 from tests.relay.harness import until as wait_until
-from tests.test_text import unsafe
+from tests.test_text import unsafe, without_joins
 from tests.timelines import CAPTURES
 from tests.transcript import OPENS, begin, finish
 from tests.tui.screen import (
@@ -160,7 +160,7 @@ def test_a_small_screen_and_back():
         before = lines(pilot.app)
         await resize(pilot, 40, 10)
         await until(pilot, lambda: len(lines(pilot.app)) == 10)
-        for pressed in ("down", "r", "r", "r", "up", "enter", "escape"):
+        for pressed in ("r", "r", "r", "r", "down", "up", "enter", "escape"):
             await pilot.press(pressed)
         await resize(pilot, 120, 30)
         await until(pilot, lambda: lines(pilot.app) == before)

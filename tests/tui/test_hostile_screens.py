@@ -66,9 +66,11 @@ async def look_through(pilot):
     """Show each view of a session, and go through its rows, with details and all their forms."""
     for view in VIEWS.values():
         await pilot.press(view.key, "plus", *["down"] * 8, "end", "o", "space")
-    await pilot.press("1", "home", "r")  # each row, as text; then as a tree with its partner
-    await pilot.press(*["down"] * timeline(pilot).count(), "r", "r", "b")
-    await pilot.press(*["up"] * timeline(pilot).count(), "enter", "plus", *["down"] * 8, "escape")
+    await pilot.press("1", "home")  # each row, in each form
+    for form in range(4):
+        await pilot.press("r", *["up" if form % 2 else "down"] * timeline(pilot).count())
+    await pilot.press("b", *["down"] * timeline(pilot).count(), "enter", "plus", *["down"] * 8, "minus", "escape")
+    await pilot.press("ctrl+f", "ctrl+u", *"31m", "enter", "n", "n", "N")  # places in messages
 
 
 async def open_dialogs(pilot):

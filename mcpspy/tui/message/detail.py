@@ -1,14 +1,15 @@
 """The selected message, alone or with its request or response: two panes; often only one is visible.
 
 A single message is in the first pane. For a pair, the request is in the first pane and the response in the second. The
-panes are side by side if there is room, else one below the other. The form in which messages are shown (tree, raw or
-hexadecimal) and the folded parts are stored in this widget, so they are kept when another message is selected. A pane
-draws the rows of a document when they become visible, and has a cursor.
+panes are side by side if there is room, else one below the other. The form that the user has chosen and the folded
+parts are stored in this widget, so they are kept when another message is selected. A pane draws the rows of a document
+when they become visible, and has a cursor.
 """
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, Self
 
 from rich.segment import Segment
@@ -24,20 +25,29 @@ from textual.strip import Strip
 from mcpspy.capture.records import Header
 from mcpspy.errors import UsageError
 from mcpspy.exporters import single_message
-from mcpspy.text import printable, size_text
+from mcpspy.json_values import Number
+from mcpspy.reading.media import OPENED, MediaFile, decoded, media_of
+from mcpspy.text import escaped, printable, size_text
 from mcpspy.timeline import Row
-from mcpspy.tui.message.document import FORMS, Body, Document, Folds, HexDump, SummaryLine, Text, Tree
+from mcpspy.tui.message.content import Content
+from mcpspy.tui.message.document import Document, Fits, Folds, SummaryLine
 from mcpspy.tui.message.facts import Around, entries
+from mcpspy.tui.message.forms import FORMS, body_of, default_form
 from mcpspy.tui.message.text import whole
+from mcpspy.tui.widgets.clipboard import copy
 from mcpspy.tui.widgets.dialogs import Choice, CopyMenu, SavePrompt
 from mcpspy.tui.widgets.keys import bindings
-from mcpspy.tui.widgets.programs import edited_outside, editor_command, pager_command
+from mcpspy.tui.widgets.programs import edited_outside, editor_command, pager_command, view, viewer_command
 from mcpspy.tui.widgets.rows import BREATH, CursorLines, set_height
 
 _AT_ONCE = 200  # lines made before keys are processed again
+_AHEAD = 50_000  # rows made below the cursor; more are made as it moves down
 _KINDS = (
-    "key", "string", "number", "literal", "punctuation", "plain", "label", "warning", "fold", "cursor",
+    "key", "string", "number", "literal", "punctuation", "plain", "label", "warning", "fold", "cursor", "match",
 )  # fmt: skip
+
+
+_MATCH_ABOVE = 3  # a found place appears below this part of the pane
 
 
 class Pane(CursorLines):
@@ -49,6 +59,9 @@ class Pane(CursorLines):
     class Moved(Message):
         """Sent when the cursor is on another row, or the text of its row has changed."""
 
+    class Opened(Message):
+        """Sent when Enter is pressed on an image, a sound or another file in the message."""
+
     class Resized(Message):
         """Sent when the width of the pane has changed, so that its document must be wrapped again."""
 
@@ -59,6 +72,7 @@ class Pane(CursorLines):
     def __init__(self, *, classes: str | None = None) -> None:
         super().__init__(classes=classes)
         self.document: Document | None = None
+        self._to_end = False  # whether the cursor goes to the last row when all rows are made
 
     def show(self, document: Document, *, again: bool) -> None:
         """Show a document; `again`: it is of the same message as before, so the position is kept."""
@@ -73,6 +87,7 @@ class Pane(CursorLines):
             while document.line(len(document) - 1) < line and document.grow(_AT_ONCE):
                 pass
             down = min(document.row(line) + part, len(document) - 1)
+            document.found = before.found if type(before.body) is type(document.body) else None
         set_height(self, len(document))
         self.set_reactive(Pane.cursor, down)
         self.scroll_to(y=max(down - (cursor - top), 0) if again else 0, animate=False)
@@ -88,13 +103,19 @@ class Pane(CursorLines):
 
     @work(exclusive=True)
     async def _grow(self) -> None:
-        """Make the rows that are not visible yet, a few at a time."""
+        """Make the rows that are not visible yet, a few at a time, as far as they may soon be looked at."""
         document, more = self.document, True
-        while more and document and document is self.document:
+        while more and document and document is self.document and (self._to_end or self._lacks(document, _AHEAD)):
             more = document.grow(_AT_ONCE)
             set_height(self, len(document))
             self.refresh()
             await asyncio.sleep(BREATH)
+        if self._to_end and document is self.document:
+            self.move_to(self.count() - 1)
+
+    def _lacks(self, document: Document, rows: int) -> bool:
+        """Return whether more rows have to be made, so that there are some below the cursor."""
+        return not document.complete and len(document) - max(self.cursor, self.scroll_offset.y) < rows
 
     def count(self) -> int:
         """Return the number of rows so far."""
@@ -106,21 +127,49 @@ class Pane(CursorLines):
         width = self.scrollable_content_region.width
         if self.document is None or row >= len(self.document):
             return Strip.blank(width, self._base)
-        pieces, cut = self.document.pieces(row)
         strip = Strip(
-            Segment(text, self.get_component_rich_style(f"detail--{kind}", partial=True)) for text, kind in pieces
+            Segment(text, self.get_component_rich_style(f"detail--{kind}", partial=True))
+            for text, kind in self.document.pieces(row)
         )
-        if cut != (0, 0):
-            strip = strip.crop(*cut)
         base = self._base
         if row == self.cursor and self.has_focus:
             base += self.get_component_rich_style("detail--cursor")
         return strip.adjust_cell_length(width).apply_style(base)
 
     def watch_cursor(self, before: int, now: int) -> None:
-        """Report the new position of the cursor."""
+        """Report the new position of the cursor, and make more rows if it comes near to the last one."""
         super().watch_cursor(before, now)
+        self._to_end = False
+        if self.document and self._lacks(self.document, _AHEAD // 2):
+            self._grow()
         self.post_message(self.Moved())
+
+    def action_last(self) -> None:
+        """Go to the last row, as soon as it is made."""
+        super().action_last()
+        if self.document and not self.document.complete:
+            self._to_end = True
+            self._grow()
+
+    async def find(self, fits: Fits, step: int) -> bool:
+        """Unfold, show and highlight the next place in the message, or the previous one. Returns whether there is one.
+
+        A large message is searched a few lines at a time.
+        """
+        document = self.document
+        for place in document.search(fits, step) if document else ():
+            if place is None:
+                await asyncio.sleep(BREATH)
+            elif document and document is self.document:
+                document.reveal(place)
+                while (row := document.row_of(place)) is None:
+                    document.grow(_AT_ONCE)
+                    await asyncio.sleep(BREATH)
+                self._folded(row)
+                return True
+            if document is not self.document:  # another message is shown meanwhile
+                return True
+        return False
 
     def action_fold(self) -> None:
         """Fold the row; if it cannot be folded, or is folded already, go to the value that contains it."""
@@ -137,6 +186,14 @@ class Pane(CursorLines):
             self._fold(folded=False)
         elif folded is False:
             self.action_move(1)
+
+    def action_open(self) -> None:
+        """Open the image or the sound of the row; fold or unfold another row."""
+        at = self.document.at(self.cursor) if self.document and self.count() else None
+        if self.document and at is not None and self.document.body.media(at) is not None:
+            self.post_message(self.Opened())
+        else:
+            self.action_turn()
 
     def action_turn(self) -> None:
         """Fold or unfold the row; if it cannot be folded, go down by one page."""
@@ -172,6 +229,9 @@ class Pane(CursorLines):
     def _folded(self, row: int) -> None:
         """Show the changed rows, with the cursor on `row`."""
         set_height(self, self.count())
+        height = self.size.height
+        if not 0 <= row - self.scroll_offset.y < height:
+            self.scroll_to(y=max(row - height // _MATCH_ABOVE, 0), animate=False)
         self.move_to(row)
         self.refresh()
         self._grow()
@@ -204,7 +264,7 @@ class Detail(Container):
         self._header: Header | None = None
         self._selected: Subject | None = None
         self._subjects: list[Subject | None] = [None, None]  # by pane
-        self._form = 0
+        self._form = ""  # what the user has chosen; empty: each message has the form that suits it
         self._pair = False
         self._folds: dict[tuple[str | None, str], Folds] = {}  # by method and kind of message
         self._sections: dict[str, bool] = {}
@@ -251,17 +311,23 @@ class Detail(Container):
     def on_pane_moved(self) -> None:
         """Show the position of the cursor in the title."""
         document = self.pane.document
-        place = document.pointer(self.pane.cursor) if document and len(document) else ""
-        form = "" if self._form == 0 else f" {FORMS[self._form]} "
-        self.border_title = Plain(printable(place, 200) or form)
+        place = document.place(self.pane.cursor) if document and len(document) else ""
+        rows, _ = self._subject() or ([], _NOTHING)
+        usual = not self._form or not rows or self._form == default_form(rows[0])
+        self.border_title = Plain(printable(place, 200) or ("" if usual else f" {self._form} "))
 
     def on_descendant_focus(self) -> None:
         """Update the title when the focus moves to the other message of the pair."""
         self.on_pane_moved()
 
     def action_form(self) -> None:
-        """Switch to the next form: tree, raw or hexadecimal."""
-        self._form = (self._form + 1) % len(FORMS)
+        """Switch to the next form, for all messages."""
+        rows, _ = self._subject() or ([], _NOTHING)
+        document = self.pane.document
+        form = self._form or (default_form(rows[0]) if rows else FORMS[0])
+        if form == FORMS[0] and document and not isinstance(document.body, Content):
+            form = FORMS[1]  # the message has no content, so it is a tree already
+        self._form = FORMS[(FORMS.index(form) + 1) % len(FORMS)]
         for place in (0, 1):
             self._make(place, again=False)
 
@@ -276,17 +342,40 @@ class Detail(Container):
         if had_focus:
             self.focus()
 
+    async def find(self, fits: Fits, step: int, *, first: bool) -> bool:
+        """Go to the next place in the selected message, or to the previous one. Returns whether there is one.
+
+        `first`: the first place in the message, or the last one if `step` is -1.
+        """
+        pane = self.panes[self._subjects.index(self._selected)]
+        if first and pane.document:
+            pane.document.found = None
+        return await pane.find(fits, step)
+
     def action_copy(self) -> None:
-        """Ask what to copy, and send it to the terminal (OSC 52)."""
+        """Ask what to copy, and copy it."""
         choices = self._choices() if self._subject() else []
         if choices:
             self.app.push_screen(CopyMenu(choices), self._copy)
         else:
             self._tell("there is nothing to copy here", failed=True)
 
+    def _media(self) -> tuple[str, MediaFile] | None:
+        """Return the base64 text of the image, sound or document under the cursor, and what it is."""
+        document = self.pane.document
+        at = document.at(self.pane.cursor) if document and len(document) else None
+        text = document.body.media(at) if document and at is not None else None
+        media = media_of(text) if text is not None else None
+        return (text, media) if text is not None and media else None
+
     def action_save(self) -> None:
-        """Ask for a file name, and save the frame there, byte for byte."""
+        """Ask for a file name, and save there the file under the cursor, decoded, or else the frame, byte for byte."""
         rows, around = self._subject() or ([], _NOTHING)
+        if found := self._media():
+            text, media = found
+            what = f"save {media} of #{rows[0].n} as"
+            self._save(what, f"frame-{rows[0].n}{media.extension}", lambda: [decoded(text)])
+            return
         size = around.size(rows[0].n) if rows else None
         raw = rows[0].raw if rows and size is None and len(rows[0].raw) == rows[0].size else b""
         if size is None and not raw:
@@ -294,12 +383,28 @@ class Detail(Container):
             return
         suffix = "json" if rows[0].value is not None else "txt"
         what = f"save #{rows[0].n}, {size_text(size or len(raw))}, as"
+        self._save(what, f"frame-{rows[0].n}.{suffix}", lambda: [raw] if size is None else around.pieces(rows[0].n))
 
-        def save(name: str) -> None:
-            single_message.save([raw] if size is None else around.pieces(rows[0].n), name)
-
-        prompt = SavePrompt(what, f"frame-{rows[0].n}.{suffix}", save)
+    def _save(self, what: str, name: str, pieces: Callable[[], Iterable[bytes]]) -> None:
+        prompt = SavePrompt(what, name, lambda name: single_message.save(pieces(), name))
         self.app.push_screen(prompt, lambda name: self._tell(f"saved {name}") if name else None)
+
+    def on_pane_opened(self) -> None:
+        """Open the file under the cursor in the system's viewer, if its bytes are of a form that contains no code."""
+        found = self._media()
+        if not found:
+            return
+        text, media = found
+        try:
+            if media.form not in OPENED:
+                raise UsageError(f"{media.form or 'a file of unknown form'} is not opened, only saved: s saves it")
+            if self.app.is_web:
+                raise UsageError("the system's viewer needs a desktop, not a browser: s saves it")
+            view(decoded(text), OPENED[media.form], viewer_command(os.environ, sys.platform))
+        except UsageError as error:
+            self._tell(str(error), failed=True)
+        else:
+            self._tell(f"opened {media} in the system's viewer")
 
     def action_editor(self) -> None:
         """Open the frame in the user's editor; changes are ignored."""
@@ -337,21 +442,34 @@ class Detail(Container):
             asked = around.partner() or asked
         (request, *_), opened = asked[0], asked[1].request
         header = around.session.header if around.session else self._header
-        document, row = self.pane.document, self.pane.cursor
-        value = document.value(row) if document and len(document) else None
         assert header
         choices: list[Choice] = []
         if rows[0].raw:
             what = "the message as JSON" if rows[0].value is not None and not rows[0].refused else "the frame as text"
             choices.append(("j", what, lambda: single_message.as_json(rows[0])))
-        if document and value is not None:
-            place = printable(document.pointer(row), 40) or "the whole"
-            choices.append(("v", f"the value at {place}", lambda: single_message.pasteable(value)))
+        choices += self._choices_here()
         if request.sender == "client" and opened:
             choices.append(("c", "the request as a curl command", lambda: single_message.curl(header, request, opened)))
         if request.sender == "client" and request.kind == "request":
             choices.append(("p", "the request as a program with the Python SDK",
                             lambda: single_message.python(header, request, opened)))  # fmt: skip
+        return choices
+
+    def _choices_here(self) -> list[Choice]:
+        """Return what can be copied of the value under the cursor."""
+        document = self.pane.document
+        at = document.at(self.pane.cursor) if document and len(document) else None
+        value = document.body.value(at) if document and at is not None else None
+        if not document or at is None or value is None:
+            return []
+        place, text = document.body.place(at), document.body.decoded(at)
+        shown = printable(place, 40) or "the whole"
+        choices: list[Choice] = []
+        if isinstance(text, str) and not isinstance(text, Number):
+            choices.append(("t", f"the text at {shown}", lambda: escaped(text.replace("\r\n", "\n"))))
+        choices.append(("v", f"the value at {shown}", lambda: single_message.pasteable(value)))
+        if place:
+            choices.append(("a", f"the JSON Pointer {shown}", lambda: single_message.pasteable(place)))
         return choices
 
     def _copy(self, choice: Choice | None) -> None:
@@ -364,8 +482,8 @@ class Detail(Container):
         except UsageError as error:
             self._tell(str(error), failed=True)
             return
-        self.app.copy_to_clipboard(text)
-        self._tell(f"copied {choice[1]}: {size_text(len(text.encode(errors='replace')))}")
+        where = copy(self.app, text)
+        self._tell(f"copied {choice[1]}: {size_text(len(text.encode(errors='replace')))}, {where}")
 
     def _tell(self, text: str, *, failed: bool = False) -> None:
         self.app.notify(printable(text, 300), severity="warning" if failed else "information", markup=False)
@@ -400,29 +518,16 @@ class Detail(Container):
         found = entries(rows, header, around, brief=brief)
         if subject is None:
             found = [SummaryLine([("no other message belongs to it", "label")])]
-        if row and len(row.raw) < row.size:
+        form = self._form or (default_form(row) if row else "")
+        body = body_of(row, around, form, width)
+        if row and len(row.raw) < row.size and not isinstance(body, Content):
             shown = f"the first {size_text(len(row.raw))} of {size_text(row.size)}"
             if row.tail:
                 shown = f"not decoded: {shown}, and the last {size_text(len(row.tail))}"
             found.append(SummaryLine([(shown, "warning")]))
         key = (row.method, row.kind) if row else (None, "")
         folds = self._folds.setdefault(key, Folds())
-        size = row.size if row else 0
-        return Document(found, self._body(row, width), size=size, width=width, folds=folds, sections=self._sections)
-
-    def _body(self, row: Row | None, width: int) -> Body:
-        """Return the message in the chosen form."""
-        if row is None:
-            return HexDump(b"", width)
-        form = FORMS[self._form]
-        if form == "hex":
-            return HexDump(row.raw, width)
-        text = row.raw.decode(errors="replace" if form == "tree" else "backslashreplace") if row.raw else row.text or ""
-        if row.tail:
-            missing = row.size - len(row.raw) - len(row.tail)
-            return Text(f"{text}\n… {size_text(missing)} are not shown …\n{row.tail.decode(errors='replace')}")
-        decoded = row.raw and (row.kind not in ("invalid", "stderr") or row.value is not None)
-        return Tree(text) if decoded and form == "tree" else Text(text)
+        return Document(found, body, width=width, folds=folds, sections=self._sections)
 
 
 def _line(subject: Subject | None) -> list[int]:

@@ -1,14 +1,15 @@
-"""The content of a pane, by screen row: facts about one message, then the message as a tree, as raw text or as bytes.
+"""The content of a pane, by screen row: facts about one message, then the message in one of its forms.
 
 A line that is wider than the pane takes several rows; folded lines take none. For each row, two integers identify its
 line and the part of the line. They are computed lazily; the text of a row is made when it is drawn. When a line is
 folded or unfolded, the rows from that line on are computed again. This module has no screen: it gets a width and
-returns pieces of marked text.
+returns pieces of marked text. Each form is a `MessageForm`. The tree, the raw text and the bytes are here;
+`mcpspy.tui.message.content` has the form that people read.
 
 The original JSON text is split into tokens, not decoded and encoded again: 1.10 stays 1.10, a duplicate key stays
-duplicate, and text that is not JSON is shown unchanged. Captured text is untrusted, so every returned piece has been
-passed through `printable`. The starts of lines are computed lazily, and the text of a line when it is drawn, because
-most lines of a large message are never looked at.
+duplicate, and text that is not JSON is shown unchanged. Only the escapes of printable characters are decoded. Captured
+text is untrusted, so every returned piece has been passed through `printable`. The starts of lines are computed lazily,
+and the text of a line when it is drawn, because most lines of a large message are never looked at.
 
 In a tree, each line has its path in the message. A line is stored as a few integers, in columns: its position in the
 text, its depth, and the line that opens its object or array. Lines are made only as far as they are needed. The path
@@ -20,13 +21,15 @@ import json
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from rich.cells import cell_len
+from rich.cells import cell_len, split_graphemes
 
 from mcpspy.json_values import Path, pointer
+from mcpspy.reading.content import parse
+from mcpspy.reading.media import media_of
 from mcpspy.report.words import FOLDS
 from mcpspy.text import plural, printable
 
@@ -37,6 +40,9 @@ _CLIP = 4000  # maximum characters of one string or line; more is of no use on a
 # An unterminated string extends to the end of the text, because the text of a large frame is truncated.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\],:]|[^\s{}\[\],:"]+|\s+', re.DOTALL)
 _NUMBER = re.compile(r"-?\d")
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ESCAPES = re.compile(rf"(?:{_ESCAPE.pattern})+", re.DOTALL)
+_LONGEST_ESCAPE = 6  # characters of one
 
 
 class Span(NamedTuple):
@@ -93,8 +99,29 @@ def _piece(word: str, following: str | None) -> Piece:
     if len(word) == 1 and word in "[]{},":
         return word, "punctuation"
     if word.startswith('"'):
-        return _clip(word), "key" if following == ":" else "string"
+        return _clip(_without_escapes(word)), "key" if following == ":" else "string"
     return _clip(word), "number" if _NUMBER.match(word) else "literal"
+
+
+def _without_escapes(word: str) -> str:
+    """Return a JSON string with the escapes of printable characters decoded; the others stay as they are."""
+    if "\\" not in word or len(word) > _LONGEST_ESCAPE * _CLIP:
+        return word
+    return _ESCAPES.sub(lambda found: _decoded(found[0]) or _ESCAPE.sub(_one_decoded, found[0]), word)
+
+
+def _one_decoded(escape: re.Match[str]) -> str:
+    return _decoded(escape[0]) or escape[0]
+
+
+def _decoded(escapes: str) -> str:
+    """Return the characters of some escapes; empty if one of them has to stay an escape."""
+    try:
+        text = str(json.loads(f'"{escapes}"'))
+    except ValueError:  # no escape of JSON
+        return ""
+    stays = any(it in '"\\' or it.isspace() for it in text)
+    return text if not stays and printable(text, _LONGEST_ESCAPE * len(text)) == text else ""
 
 
 def _clip(text: str) -> str:
@@ -102,11 +129,89 @@ def _clip(text: str) -> str:
     return printable(text, _CLIP) if lost <= 0 else f"{printable(text[:_CLIP], _CLIP)} (+{lost:,} characters)"
 
 
+class MessageForm:
+    """The lines of a message in one form, counted from 0; call `grow` until there are no more.
+
+    A line may open a value, whose other lines follow it and can be folded. The methods here are those of a form without
+    folds and places.
+    """
+
+    def __len__(self) -> int:
+        """The number of lines so far."""
+        raise NotImplementedError
+
+    def grow(self, lines: int) -> bool:  # noqa: ARG002 (all lines are made)
+        """Make up to `lines` more lines. Returns whether there were any."""
+        return False
+
+    def pieces(self, line: int, *, folded: bool = False) -> list[Piece]:
+        """Return the text of a line, or what a folded line shows."""
+        raise NotImplementedError
+
+    def width(self, line: int) -> int | None:  # noqa: ARG002
+        """Return the maximum columns of a line, if they are known without making its pieces."""
+        return None
+
+    def indent(self, line: int) -> int:  # noqa: ARG002
+        """Return the columns by which a line continues on its next row."""
+        return 0
+
+    def searched(self, line: int) -> str:
+        """Return the text of a line in which searches look: what is on the screen."""
+        return "".join(text for text, _ in self.pieces(line))
+
+    def opens(self, line: int) -> bool:  # noqa: ARG002
+        """Return whether a line opens a value whose other lines follow."""
+        return False
+
+    def folded(self, line: int) -> bool:  # noqa: ARG002
+        """Return whether a line that opens a value is folded at first."""
+        return False
+
+    def depth(self, line: int) -> int:  # noqa: ARG002
+        """Return how many objects and arrays of the message are around the value on a line."""
+        return 0
+
+    def end(self, line: int) -> int | None:  # noqa: ARG002
+        """Return the last line of the value that a line opens; None if it is not made yet."""
+        return None
+
+    def above(self, line: int) -> int | None:  # noqa: ARG002
+        """Return the line in which the value of a line begins, or that opens the value around it; None if none does."""
+        return None
+
+    def path(self, line: int) -> Path:  # noqa: ARG002
+        """Return the path of the value on a line."""
+        return ()
+
+    def place(self, line: int) -> str:  # noqa: ARG002
+        """Return where a line is in the message, for people."""
+        return ""
+
+    def value(self, line: int) -> str | None:  # noqa: ARG002
+        """Return the JSON text of the value on a line; None if there is none."""
+        return None
+
+    def decoded(self, line: int) -> Any:
+        """Return the value on a line; None if it is not JSON."""
+        text = self.value(line)
+        try:
+            return None if text is None else parse(text)
+        except ValueError:
+            return None
+
+    def media(self, line: int) -> str | None:
+        """Return the base64 text of the image, sound or document on a line; None if there is none."""
+        value = None if self.opens(line) else self.decoded(line)
+        media = media_of(value) if isinstance(value, str) and len(value) >= _LEAST_MEDIA else None
+        return value if media and media.types else None
+
+
 _HEX_PER_LINE = ((16, 77), (8, 44))  # bytes per line, and the columns that this needs
 _FEWEST_HEX = 4
 
 
-class HexDump:
+class HexDump(MessageForm):
     """The lines of a dump in a pane of `width` columns."""
 
     def __init__(self, raw: bytes, width: int) -> None:
@@ -117,7 +222,7 @@ class HexDump:
         """The number of lines."""
         return (len(self._raw) + self._per - 1) // self._per
 
-    def pieces(self, line: int) -> list[Piece]:
+    def pieces(self, line: int, *, folded: bool = False) -> list[Piece]:  # noqa: ARG002 (it has no folds)
         """Return offset, digits and characters of a line; bytes that are not printable ASCII are shown as dots."""
         start = line * self._per
         part = self._raw[start : start + self._per]
@@ -126,9 +231,17 @@ class HexDump:
         seen = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in part)
         return [(f"{self.offset(line):08x}  ", "label"), (digits.ljust(width), "number"), (f" {seen}", "string")]
 
+    def searched(self, line: int) -> str:  # noqa: ARG002
+        """Return nothing: the digits of a dump are not text of the message."""
+        return ""
+
     def offset(self, line: int) -> int:
         """Return the offset of the first byte of a line."""
         return line * self._per
+
+    def place(self, line: int) -> str:
+        """Return the offset of a line."""
+        return f"{self.offset(line):#x}"
 
 
 ALL = 1 << 30
@@ -136,6 +249,7 @@ ALL = 1 << 30
 
 _DEEPEST_INDENT = 40  # maximum levels of indentation
 _MEMBER_NAME = re.compile(r'\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:', re.DOTALL)
+_LEAST_MEDIA = 64  # characters of a string that is taken for base64 by its bytes alone
 _NO_LINE = -1
 
 
@@ -147,12 +261,12 @@ class Folds:
         """The number of unfolded levels; None until the user sets it."""
         self._said: dict[Path, bool] = {}
 
-    def folded(self, tree: "Tree", line: int, levels: int) -> bool:
-        """Return whether a line is folded; `levels` is the number of unfolded levels if the user has set none."""
-        said = self._said.get(tree.path(line)) if self._said else None
+    def folded(self, body: MessageForm, line: int) -> bool:
+        """Return whether a line is folded that opens a value."""
+        said = self._said.get(body.path(line)) if self._said else None
         if said is not None:
             return said
-        return tree.depths[line] >= (levels if self.levels is None else self.levels)
+        return body.folded(line) if self.levels is None else body.depth(line) >= self.levels
 
     def say(self, path: Path, *, folded: bool) -> None:
         """Fold or unfold the value at a path."""
@@ -164,14 +278,18 @@ class Folds:
         self._said.clear()
 
 
-class Tree:
-    """The lines of JSON text, counted from 0; call `grow` until there are no more."""
+_UNFOLDED_SIZE = 4096  # maximum characters of a message that is shown fully unfolded
+_UNFOLDED_LEVELS = 4  # levels of a larger message that are unfolded
+
+
+class Tree(MessageForm):
+    """The lines of JSON text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.depths = array("i")
-        self.ends_at: dict[int, int] = {}
-        """Line that opens an object or array -> line that closes it, once that is made."""
+        self._levels = ALL if len(text) <= _UNFOLDED_SIZE else _UNFOLDED_LEVELS
+        self._depths = array("i")
+        self._ends_at: dict[int, int] = {}  # line that opens an object or array -> line that closes it, once made
         self._spans = spans(text)
         self._starts, self._ends = array("I"), array("I")
         self._heads = array("i")  # the line in which its value begins: itself, or for a closing line the opening one
@@ -192,14 +310,14 @@ class Tree:
             head = line
             if closes and self._open:
                 head = self._open.pop()
-                self.ends_at[head] = line
+                self._ends_at[head] = line
             parent = self._open[-1] if self._open else _NO_LINE
             place = self._members.get(parent, 0)
             if head == line and start < end and parent != _NO_LINE:
                 self._members[parent] = place + 1
             self._starts.append(start)
             self._ends.append(end)
-            self.depths.append(depth)
+            self._depths.append(depth)
             self._heads.append(head)
             self._parents.append(parent)
             self._places.append(place)
@@ -212,13 +330,22 @@ class Tree:
         """Return whether a line opens an object or array whose members follow."""
         return line in self._members
 
-    def head(self, line: int) -> int:
-        """Return the line in which the value of a line begins."""
-        return self._heads[line]
+    def folded(self, line: int) -> bool:
+        """Return whether a line that opens a value is folded at first: the inner ones of a large message are."""
+        return self._depths[line] >= self._levels
 
-    def parent(self, line: int) -> int | None:
-        """Return the line that opens the object or array around the value on a line; None if there is none."""
-        parent = self._parents[self._heads[line]]
+    def depth(self, line: int) -> int:
+        """Return how many objects and arrays are around the value on a line."""
+        return self._depths[line]
+
+    def end(self, line: int) -> int | None:
+        """Return the line that closes what a line opens; None if it is not made yet."""
+        return self._ends_at.get(line)
+
+    def above(self, line: int) -> int | None:
+        """Return the line in which the value of a line begins, or that opens the value around it; None if none does."""
+        head = self._heads[line]
+        parent = head if head != line else self._parents[head]
         return None if parent == _NO_LINE else parent
 
     def path(self, line: int) -> Path:
@@ -230,12 +357,16 @@ class Tree:
             line = self._parents[line]
         return tuple(reversed(steps))
 
+    def place(self, line: int) -> str:
+        """Return the JSON Pointer of the value on a line."""
+        return pointer(*self.path(line))
+
     def value(self, line: int) -> str:
         """Return the original text of the value that a line belongs to, without its name."""
         head = self._heads[line]
         end = self._ends[head]
         if self.opens(head):
-            end = self._ends[self.ends_at[head]] if head in self.ends_at else len(self.text)
+            end = self._ends[self._ends_at[head]] if head in self._ends_at else len(self.text)
         name = _MEMBER_NAME.match(self.text, self._starts[head], end) if self._parents[head] != _NO_LINE else None
         return self.text[name.end() if name else self._starts[head] : end].strip().removesuffix(",")
 
@@ -246,11 +377,11 @@ class Tree:
             return None
         text = self.text[start:end]
         told = text.isascii() and text.isprintable()
-        return _indent(self.depths[line]) + len(text) + text.count(":") if told else None
+        return indented(self._depths[line]) + len(text) + text.count(":") if told else None
 
-    def pieces(self, line: int, *, folded: bool) -> list[Piece]:
+    def pieces(self, line: int, *, folded: bool = False) -> list[Piece]:
         """Return the text of a line; for a folded line also the number of hidden members."""
-        indent = " " * _indent(self.depths[line])
+        indent = " " * indented(self._depths[line])
         opens = self.opens(line)
         if opens and indent:
             indent = f"{indent[:-2]}{FOLDS[folded]} "
@@ -272,16 +403,13 @@ class Tree:
             return name[1]
 
 
-def _indent(depth: int) -> int:
+def indented(depth: int) -> int:
+    """Return the columns of the indentation of a depth."""
     return 2 * max(0, min(depth, _DEEPEST_INDENT))
 
 
-FORMS = ("tree", "raw", "hex")
-"""The forms in which the message itself can be shown."""
-
-_UNFOLDED_SIZE = 4096  # maximum bytes of a message that is shown fully unfolded
-_UNFOLDED_LEVELS = 4  # levels of a larger message that are unfolded
 _SKIPPED = 10  # lines skipped at once
+_SEARCHED = 500  # lines searched before a pause
 _CACHED = 300  # maximum lines whose pieces are cached
 
 
@@ -297,7 +425,7 @@ class SummaryLine(NamedTuple):
     """Whether the section is folded at first."""
 
 
-class Text:
+class Text(MessageForm):
     """The lines of any text."""
 
     def __init__(self, text: str) -> None:
@@ -307,12 +435,21 @@ class Text:
         """The number of lines."""
         return len(self._lines)
 
-    def pieces(self, line: int) -> list[Piece]:
+    def pieces(self, line: int, *, folded: bool = False) -> list[Piece]:  # noqa: ARG002 (it has no folds)
         """Return the text of a line."""
         return text_pieces(self._lines[line])
 
 
-Body = Tree | Text | HexDump
+class MatchPlace(NamedTuple):
+    """A part of the text of one line of a message."""
+
+    line: int
+    start: int
+    end: int
+
+
+Fits = Callable[[str], list[tuple[int, int]]]
+"""A function that returns the parts of a line that are searched for, in their order."""
 
 
 class Document:
@@ -321,20 +458,22 @@ class Document:
     def __init__(
         self,
         entries: Sequence[SummaryLine],
-        body: Body,
+        body: MessageForm,
         *,
-        size: int,
         width: int,
         folds: Folds,
         sections: dict[str, bool],
     ) -> None:
-        """`sections` maps the name of a section to whether it is folded; `size` is the size of the message."""
+        """`sections` maps the name of a section to whether it is folded."""
         self.width = max(width, 1)
         self.folds = folds
         self.body = body
         self.entries = entries
         self._sections = sections
-        self._levels = ALL if size <= _UNFOLDED_SIZE else _UNFOLDED_LEVELS
+        self.found: MatchPlace | None = None
+        """What a search has found last; it is highlighted."""
+        self.complete = False
+        """Whether all rows are made."""
         self._made: dict[int, tuple[list[Piece], list[int]]] = {}
         self.restart(0)
 
@@ -344,8 +483,8 @@ class Document:
         if not line:
             self._lines, self._parts = array("I"), array("I")  # by row: its line, and the part of that line
         del self._lines[row:], self._parts[row:]
-        self._next = line
-        self._gap: int | None = None  # a folded line of the tree whose end is not found yet
+        self._next, self.complete = line, False
+        self._gap: int | None = None  # a folded line of the message whose end is not found yet
         self._made.clear()
 
     def __len__(self) -> int:
@@ -357,7 +496,8 @@ class Document:
         for _ in range(lines):
             if self._gap is not None and self._is_in_gap(self._gap):
                 continue
-            if self._next >= self._count() and not (isinstance(self.body, Tree) and self.body.grow(lines)):
+            if self._next >= self._count() and not self.body.grow(lines):
+                self.complete = True
                 return False
             line, self._next = self._next, self._after(self._next)
             height = self._height(line)
@@ -374,27 +514,32 @@ class Document:
         found = bisect_right(self._lines, line)
         return bisect_left(self._lines, self._lines[found - 1]) if found else 0
 
-    def pieces(self, row: int) -> tuple[list[Piece], tuple[int, int]]:
-        """Return the text of a row's line, and the first and last column that the row shows; (0, 0) if it shows all."""
-        pieces, cuts = self._made_line(self._lines[row])
-        part = self._parts[row]
-        return pieces, (cuts[part], cuts[part + 1]) if part + 1 < len(cuts) > 2 else (0, 0)
+    def pieces(self, row: int) -> list[Piece]:
+        """Return the text of a row."""
+        line, part, found = self._lines[row], self._parts[row], self.found
+        pieces, cuts = self._made_line(line)
+        if found and found.line == line - len(self.entries):
+            start, end = found.start, found.end
+            word = "".join(text for text, _ in _between(pieces, start, end))
+            pieces = [*_between(pieces, 0, start), (word, "match"), *_between(pieces, end, cuts[-1])]
+        if len(cuts) == 2:
+            return pieces
+        shown = list(_between(pieces, cuts[part], cuts[part + 1]))
+        return [(" " * self._hang(line), "fold"), *shown] if part else shown
 
     def is_message(self, row: int) -> bool:
         """Return whether a row belongs to the message itself, and not to the lines about it."""
         return self._lines[row] >= len(self.entries)
 
-    def pointer(self, row: int) -> str:
-        """Return the JSON Pointer of the value in a row; for a dump, the offset."""
+    def at(self, row: int) -> int | None:
+        """Return the line of the message in a row; None for a line about the message."""
         at = self._lines[row] - len(self.entries)
-        if at < 0 or isinstance(self.body, Text):
-            return ""
-        return pointer(*self.body.path(at)) if isinstance(self.body, Tree) else f"{self.body.offset(at):#x}"
+        return at if at >= 0 else None
 
-    def value(self, row: int) -> str | None:
-        """Return the original text of the value in a row; None if there is none."""
-        at = self._lines[row] - len(self.entries)
-        return self.body.value(at) if at >= 0 and isinstance(self.body, Tree) else None
+    def place(self, row: int) -> str:
+        """Return where a row is in the message, for people; empty for a line about the message."""
+        at = self.at(row)
+        return "" if at is None else self.body.place(at)
 
     def is_folded(self, row: int) -> bool | None:
         """Return whether a row is folded; None if it cannot be folded."""
@@ -406,7 +551,7 @@ class Document:
         at = line - len(self.entries)
         if at < 0:
             self._sections[self.entries[line].opens] = folded
-        elif isinstance(self.body, Tree):
+        else:
             self.folds.say(self.body.path(at), folded=folded)
         self.restart(line if at >= 0 else 0)
 
@@ -422,11 +567,45 @@ class Document:
         if at < 0:
             opening = [n for n in range(line + 1) if self.entries[n].opens]
             return self.row(opening[-1]) if opening and self.entries[line].inside else row
-        if not isinstance(self.body, Tree):
-            return row
-        head = self.body.head(at)
-        parent = head if head != at else self.body.parent(at)
-        return row if parent is None else self.row(parent + len(self.entries))
+        above = self.body.above(at)
+        return row if above is None else self.row(above + len(self.entries))
+
+    def search(self, fits: Fits, step: int) -> Iterator[MatchPlace | None]:
+        """Yield the next place after the last one that was found, or the previous one (`step` -1); None is a pause."""
+        body, found = self.body, self.found
+        if step < 0 and not found:
+            while body.grow(_SEARCHED):
+                yield None
+        line = found.line if found else 0 if step > 0 else len(body) - 1
+        looked = 0
+        while line >= 0 and (line < len(body) or body.grow(_SEARCHED)):
+            for start, end in fits(body.searched(line))[::step]:
+                if not found or (line - found.line or start - found.start) * step > 0:
+                    yield MatchPlace(line, start, end)
+            line += step
+            looked += 1
+            if looked % _SEARCHED == 0:
+                yield None
+
+    def reveal(self, place: MatchPlace) -> None:
+        """Unfold all around a place, and highlight it; its rows may have to be made."""
+        body, line, top = self.body, place.line, None
+        while (above := body.above(line)) is not None:
+            if self.folds.folded(body, above):
+                self.folds.say(body.path(above), folded=False)
+                top = above
+            line = above
+        self.found = place
+        if top is not None:
+            self.restart(top + len(self.entries))
+
+    def row_of(self, place: MatchPlace) -> int | None:
+        """Return the row where a place begins; None if it is not made yet."""
+        line = place.line + len(self.entries)
+        if not self.complete and self._next <= line:
+            return None
+        _, cuts = self._made_line(line)
+        return self.row(line) + bisect_right(cuts, place.start, 1, len(cuts) - 1) - 1
 
     def _count(self) -> int:
         return len(self.entries) + len(self.body)
@@ -436,9 +615,7 @@ class Document:
         if at < 0:
             entry = self.entries[line]
             return self._sections.get(entry.opens, entry.folded) if entry.opens else None
-        if not isinstance(self.body, Tree) or not self.body.opens(at):
-            return None
-        return self.folds.folded(self.body, at, self._levels)
+        return self.folds.folded(self.body, at) if self.body.opens(at) else None
 
     def _after(self, line: int) -> int:
         """Return the next visible line."""
@@ -452,9 +629,8 @@ class Document:
         return line + 1
 
     def _is_in_gap(self, at: int) -> bool:
-        """Skip some lines of the folded value that begins on line `at` of the tree. Returns whether it goes on."""
-        assert isinstance(self.body, Tree)
-        end = self.body.ends_at.get(at)
+        """Skip some lines of the folded value that begins on line `at` of the message. Returns whether it goes on."""
+        end = self.body.end(at)
         if end is None and self.body.grow(_SKIPPED):
             return True
         self._next = len(self.entries) + (len(self.body) if end is None else end + 1)
@@ -464,40 +640,58 @@ class Document:
 
     def _height(self, line: int) -> int:
         at = line - len(self.entries)
-        if at >= 0 and isinstance(self.body, Tree):
-            most = self.body.width(at)
-            if most is not None and most <= self.width and not self.body.opens(at):
-                return 1
-        return len(self._made_line(line)[1]) - 1
+        most = self.body.width(at) if at >= 0 and not self.body.opens(at) else None
+        return 1 if most is not None and most <= self.width else len(self._made_line(line)[1]) - 1
+
+    def _hang(self, line: int) -> int:
+        """Return the columns by which a line continues on its next row."""
+        at = line - len(self.entries)
+        return min(self.body.indent(at), self.width // 2) if at >= 0 else 0
 
     def _made_line(self, line: int) -> tuple[list[Piece], list[int]]:
-        """Return the pieces of a line, and the columns at which it is cut, including its two ends."""
+        """Return the pieces of a line, and the positions at which it is cut, including its two ends."""
         known = self._made.get(line)
         if known is None:
             if len(self._made) >= _CACHED:
                 self._made.clear()
             made = self._make(line)
-            known = self._made[line] = made, _cuts("".join(text for text, _ in made), self.width)
+            cuts = _cuts("".join(text for text, _ in made), self.width, self.width - self._hang(line))
+            known = self._made[line] = made, cuts
         return known
 
     def _make(self, line: int) -> list[Piece]:
         at = line - len(self.entries)
-        folded = self._folded(line)
+        folded = bool(self._folded(line))
         if at < 0:
             entry = self.entries[line]
-            mark = f"{FOLDS[bool(folded)]} " if entry.opens else "  " if entry.inside else ""
+            mark = f"{FOLDS[folded]} " if entry.opens else "  " if entry.inside else ""
             return [(mark, "fold"), *entry.pieces]
-        if isinstance(self.body, Tree):
-            return self.body.pieces(at, folded=bool(folded))
-        return self.body.pieces(at)
+        return self.body.pieces(at, folded=folded)
 
 
-def _cuts(text: str, width: int) -> list[int]:
-    """Return the columns at which a text is wrapped: after a blank if possible; text with wide characters anywhere."""
-    end = cell_len(text)
+def _cuts(text: str, width: int, rest: int) -> list[int]:
+    """Return the positions at which a text is wrapped: after a blank if possible, never within what is one picture.
+
+    Its first row has `width` columns, the others have `rest`.
+    """
     cuts = [0]
-    while end - cuts[-1] > width:
-        least = cuts[-1] + width
-        blank = text.rfind(" ", cuts[-1] + width // 2, least) if end == len(text) else -1
-        cuts.append(blank + 1 if blank >= 0 else least)
-    return [*cuts, end]
+    if cell_len(text) > width:
+        used = blank = 0
+        graphemes = ((at, at + 1, 1) for at in range(len(text))) if text.isascii() else split_graphemes(text)[0]
+        for start, end, columns in graphemes:
+            if used + columns > width and start > cuts[-1]:
+                cuts.append(blank if blank > cuts[-1] + width // 2 else start)
+                used, width = cell_len(text[cuts[-1] : start]), rest
+            used += columns
+            blank = end if text[start] == " " else blank
+    return [*cuts, len(text)]
+
+
+def _between(pieces: list[Piece], start: int, end: int) -> Iterator[Piece]:
+    """Yield what of some pieces is between two positions in their text."""
+    at = 0
+    for text, kind in pieces:
+        part = text[max(start - at, 0) : max(end - at, 0)]
+        if part:
+            yield part, kind
+        at += len(text)

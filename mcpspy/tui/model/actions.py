@@ -32,7 +32,7 @@ class Scope(NamedTuple):
 
 
 _MESSAGE = (
-    Action("r", "form", "tree/raw/hex", footer=True),
+    Action("r", "form", "next form", footer=True),
     Action("b", "pair", "show pair", footer=True),
     Action("y", "copy", "copy", footer=True),
     Action("s", "save", "save", footer=True),
@@ -198,7 +198,8 @@ SCOPES = {
         (
             Action("left,h", "fold", "fold"),
             Action("right,l", "unfold", "unfold"),
-            Action("enter,space", "turn", "fold/unfold", footer=True),
+            Action("enter", "open", "fold/unfold/open", footer=True),
+            Action("space", "turn", "fold/unfold"),
             Action("minus", "fold_all(True)", "fold all"),
             Action("plus", "fold_all(False)", "unfold all"),
             Action("z", "toggle_all", "fold all/unfold all"),

@@ -145,7 +145,9 @@ class Hunt:
     def __init__(self, selection: Selection, wanted: Wanted, at: int, step: int) -> None:
         """Begin at the position `at`, forwards (`step` 1) or backwards (-1)."""
         self._selection, self._wanted = selection, wanted
-        self._at, self._step, self._left = at, step, len(selection)
+        self._at, self._left = at, len(selection)
+        self.step = step
+        """1 forwards, -1 backwards."""
         self.found: int | None = None
         """The position of the matching row; None if none is found."""
         self.round = False
@@ -156,13 +158,13 @@ class Hunt:
         deadline = time.perf_counter() + seconds
         while self._left > 0 and self._selection:
             if not 0 <= self._at < len(self._selection):
-                self._at, self.round = (0 if self._step > 0 else len(self._selection) - 1), True
+                self._at, self.round = (0 if self.step > 0 else len(self._selection) - 1), True
             found = self._wanted(self._selection.place(self._at))
             if found:
                 self.found = self._at
                 return False
             if found is None or time.perf_counter() > deadline:  # None: wait for the fold
                 return True
-            self._at += self._step
+            self._at += self.step
             self._left -= 1
         return False

@@ -1,10 +1,11 @@
 """The timeline of a session: a row for each frame that the filter matches, and the message of one row."""
 
 import time
+from collections.abc import Callable
 from datetime import datetime
 from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
@@ -13,6 +14,7 @@ from textual.reactive import reactive
 from mcpspy.browse.gates import held_time
 from mcpspy.browse.timeline import OpenCapture, TimelineRow
 from mcpspy.filters import Filter, parse
+from mcpspy.filters.terms import occurrences
 from mcpspy.tui.compare import MessagesCompared, SessionsCompared, side_of
 from mcpspy.tui.message.detail import Detail
 from mcpspy.tui.message.facts import around
@@ -191,6 +193,7 @@ class TimelineView(View):
         self._session = session
         self._shown: TimelineRow | None = None  # the selected row at the time when its message was shown
         self._told = 0.0  # that time
+        self._words: tuple[str, ...] = ()  # the texts that the running search looks for, also in the message it finds
 
     class Notice(Message):
         """The result of a key, or of the search that it started; it may be empty."""
@@ -254,9 +257,12 @@ class TimelineView(View):
             self.post_message(self.Notice("no row matches"))
         elif event.hunt.round:
             self.post_message(self.Notice("the search continued from the other end"))
+        if event.hunt.found is not None and self._words:
+            self._show_place(self._words, event.hunt.step)
 
     def action_next_finding(self, step: int) -> None:
         """Go to the next failed request or row with a finding, or to the previous one (`step` -1)."""
+        self._words = ()
         self.rows.find(failed_or_found(self._session), step)
         self.post_message(self.Notice())
 
@@ -265,9 +271,32 @@ class TimelineView(View):
         self.find(_SLOW, step)
 
     def find(self, text: str, step: int) -> None:
-        """Go to the next row that matches a filter, or to the previous one (`step` -1)."""
-        self.rows.find(matching(self._session, parse(text, self._session.header.started)), step)
+        """Go to the next row that matches a filter, or to the previous one (`step` -1), and to its text there."""
+        wanted = parse(text, self._session.header.started)
+        self._words = wanted.words()
+        self.rows.find(matching(self._session, wanted), step)
         self.post_message(self.Notice())
+
+    def find_again(self, text: str, step: int) -> None:
+        """Go to the next place in the message, if it matches the filter; after the last place, to the next row."""
+        rows, wanted = self.rows, parse(text, self._session.header.started)
+        if wanted.words() and rows.count() and matching(self._session, wanted)(rows.place()):
+            self._show_place(wanted.words(), step, lambda: self.find(text, step))
+        else:
+            self.find(text, step)
+
+    def find_here(self, text: str) -> None:
+        """Go to the first text of a filter in the message of the selected row."""
+        words = parse(text, self._session.header.started).words()
+        if words and self.rows.count():
+            self._show_place(words, 1)
+
+    @work(exclusive=True, group="places")
+    async def _show_place(self, words: tuple[str, ...], step: int, otherwise: Callable[[], None] | None = None) -> None:
+        """Go to the first place in the message; with `otherwise`, to the next one, or call that after the last one."""
+        found = await self.query_one(Detail).find(occurrences(words), step, first=otherwise is None)
+        if not found and otherwise:
+            otherwise()
 
     def action_partner(self) -> None:
         """Go from a request to its response, or back."""

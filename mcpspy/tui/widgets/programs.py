@@ -1,4 +1,4 @@
-"""Opening a text in the user's editor or pager."""
+"""Opening a text in the user's editor or pager, and an image or a sound in the system's viewer."""
 
 import os
 import shutil
@@ -8,6 +8,8 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
+from functools import cache
+from threading import Thread
 from typing import Protocol
 
 from textual.app import SuspendNotSupported
@@ -39,6 +41,39 @@ def pager_command(environ: Mapping[str, str]) -> list[str]:
     if not command:
         raise UsageError("no pager is set and less is not installed: set $PAGER")
     return command
+
+
+def viewer_command(environ: Mapping[str, str], platform: str) -> list[str]:
+    """Return the command that opens a file in the system's viewer. Raises UsageError if there is none."""
+    name = "open" if platform == "darwin" else "xdg-open"
+    if platform == "win32" or not shutil.which(name):
+        raise UsageError(f"{name} is not installed, so nothing can be opened: s saves it")
+    if platform != "darwin" and not (environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")):
+        raise UsageError("there is no display, so nothing can be opened: s saves it")
+    return [name]
+
+
+def view(data: bytes, extension: str, command: list[str]) -> None:
+    """Open bytes in a program that has a window of its own. Raises UsageError.
+
+    The program gets a temporary file that only the user can read. It is removed when mcpspy ends, because the program
+    may read it later.
+    """
+    try:
+        fd, path = tempfile.mkstemp(prefix="mcpspy-", suffix=extension, dir=_folder().name)
+        with open(fd, "wb") as file:
+            file.write(data)
+        null = subprocess.DEVNULL
+        viewer = subprocess.Popen([*command, path], stdin=null, stdout=null, stderr=null, start_new_session=True)
+    except OSError as error:
+        raise UsageError(f"{command[0]} cannot open the file: {error}") from None
+    Thread(target=viewer.wait, daemon=True).start()  # it may run as long as its window is open
+
+
+@cache
+def _folder() -> "tempfile.TemporaryDirectory[str]":
+    """Return the directory for what viewers read; it is removed when the process ends."""
+    return tempfile.TemporaryDirectory(prefix="mcpspy-", ignore_cleanup_errors=True)
 
 
 def _command(environ: Mapping[str, str], name: str) -> list[str]:

@@ -319,7 +319,7 @@ def test_r_sends_the_request_again_under_an_id_of_ours_and_shows_the_answer(rela
         relay.frame(answer, SERVER, sent=None, by="viewer")
         await until(pilot, lambda: rows.selected == 11)
         await until(pilot, on_screen(pilot, f"#11 answers {request['id']}; the client does not see it"))
-        await until(pilot, lambda: '"content": []' in message(pilot))
+        await until(pilot, lambda: "  content: []" in message(pilot))
 
         rows.move_to(3)
         await pilot.press("R")

@@ -1,5 +1,6 @@
 """The selected message and its partner: in three forms, beside each other, copied and saved."""
 
+import base64
 import json
 from contextlib import nullcontext
 from unittest.mock import patch
@@ -73,26 +74,56 @@ def show(widget, session, n):
 
 
 FORMS = [
-    (b'{"method":"n\xff"}\r', ["{", '  "method": "n\ufffd"', "}"], ['{"method":"n\\xff"}\\r'], "6e ff 22"),
-    (b"not JSON \xff", ["not JSON \ufffd"], ["not JSON \\xff"], "20 ff "),
-    (b'{"a":1}', ["{", '  "a": 1', "}"], ['{"a":1}'], '{"a":1}'),
-    (b'{"method":\n"n"}', ["{", '  "method": "n"', "}"], ['{"method":', '"n"}'], "3a 0a 22"),
-]
+    (b'{"method":"n\xff"}\r', ["{", '  "method": "n\ufffd"', "}"], ['{"method":"n\\xff"}\\r'], "6e ff 22",
+     ["  no params"]),
+    (b'{"a":1}', ["{", '  "a": 1', "}"], ['{"a":1}'], '{"a":1}', ["  a: 1"]),
+    (b'{"method":\n"n"}', ["{", '  "method": "n"', "}"], ['{"method":', '"n"}'], "3a 0a 22",
+     ["  no params"]),
+    (b"not JSON \xff", ["not JSON \ufffd"], ["not JSON \\xff"], "20 ff ",
+     ["not JSON \ufffd"]),
+]  # fmt: skip
 
 
-def test_r_goes_from_the_tree_to_the_frame_as_it_came_to_its_bytes_and_back():
+def test_r_goes_from_the_tree_to_the_frame_as_it_came_to_its_bytes_to_its_content_and_back():
     async def scenario(pilot, widget):
-        for raw, tree, as_raw, as_hex in FORMS:
+        for raw, tree, as_raw, as_hex, content in FORMS:
             widget.show(list(final_rows(lambda raw=raw: frames(raw), live=False)), HEADER)
+            await until(pilot, lambda: widget.panes[0].document)
+            while message(texts(widget.panes[0].document)) != tree:
+                await pilot.press("r")
             made = []
             for _ in range(4):
-                await until(pilot, lambda: widget.panes[0].document)
                 made.append(message(texts(widget.panes[0].document)))
                 await pilot.press("r")
             assert made[:2] == [tree, as_raw]
             assert as_hex in "\n".join(made[2])
-            assert made[3] == tree
-            await pilot.press("r", "r")
+            assert made[3] == content, "what is no whole JSON has no content, and the next form is not the same again"
+
+    detail(None, scenario)
+
+
+DEFAULTS = [
+    ('> {"id":1,"method":"tools/call"}\n< {"id":1,"result":{"x":"y"}}', "  x: y"),
+    ('> {"id":1,"method":"tools/call","params":{"x":"y"}}', "}"),
+    ('> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}', "}"),
+    ('> {"id":1,"method":"ping"}\n< {"id":1,"error":{"code":1,"message":"no"}}', "  message: no"),
+    ('< {"method":"notifications/message","params":{"data":"東京"}}', "  data: 東京"),
+    ('< {"id":1,"method":"sampling/createMessage","params":{"x":"y"}}', "  x: y"),
+    ('< {"id":1,"method":"elicitation/create","params":{"x":"y"}}', "  x: y"),
+    ('> {"id":1,"method":"tools/call"}\n< {"id":1,"result":[%s1]}' % ("1," * 200_000), "}"),
+]
+
+
+def test_messages_that_people_read_are_shown_as_content_until_a_form_is_chosen():
+    async def scenario(pilot, widget):
+        for transcript, last in DEFAULTS:
+            widget.show(final(transcript)[-1:], HEADER)
+            assert texts(widget.panes[0].document)[-1] == last, transcript[:99]
+        widget.show(final(DEFAULTS[0][0])[-1:], HEADER)
+        await pilot.press("r")
+        widget.show(final(DEFAULTS[3][0])[-1:], HEADER)
+        assert texts(widget.panes[0].document)[-1] == "}"
+        await until(pilot, on_screen(pilot, " tree "))
 
     detail(None, scenario)
 
@@ -190,7 +221,7 @@ def test_b_shows_the_request_and_its_response_whichever_is_selected(http):
         assert " · request · tool-error · " in shown(first)[0]  # also where there is little room
         assert '"method": "tools/call"' in shown(first)[2]
         assert " · result · tool-error · " in shown(second)[0]
-        assert '"result": {' in shown(second)[2]
+        assert shown(second)[2].startswith("    MCP error -32602: Input validation error")
         show(widget, http, 10)
         await until(pilot, lambda: pair(widget) == ["#10 notifications/initialized", "no other message belongs to it"])
         await pilot.press("b")
@@ -295,6 +326,64 @@ def test_only_what_there_is_can_be_copied(read, tmp_path):
         assert len(pilot.app.screen_stack) == 1
 
     detail(None, scenario)
+
+
+RATE = b"\x40\x1f\0\0"
+WAVE = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0" + RATE * 2 + b"\1\0\x08\0data" + RATE + bytes(8000)
+FILES = {"audio/wav": WAVE, "application/pdf": b"%PDF-1.7 " + b"x" * 99, "image/png": b"MZ" + b"x" * 99}
+
+
+def blobs():
+    """Return the result of a call with files; the type of the last one is wrong."""
+    found = [{"uri": f"a:{n}", "mimeType": it, "blob": base64.b64encode(raw).decode()}
+             for n, (it, raw) in enumerate(FILES.items())]  # fmt: skip
+    text = json.dumps(
+        {"id": 1, "result": {"contents": [*found, {"uri": "a:t", "text": 'two\r\nlines of "text"\x1b\ud800'}]}}
+    )
+    return final('> {"id":1,"method":"resources/read"}\n< ' + text)[-1:]
+
+
+def test_text_is_copied_as_text_and_files_are_saved_decoded_and_opened_by_their_bytes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
+    opened = []
+    monkeypatch.setattr("mcpspy.tui.message.detail.view", lambda *what: opened.append(what))
+
+    async def scenario(pilot, widget):
+        pane = widget.panes[0]
+
+        def go_to(text):
+            pane.move_to(next(row for row, line in enumerate(texts(pane.document)) if text in line))
+
+        go_to("lines of")
+        assert await copied(pilot, "t") == 'two\nlines of "text"\\u001b\\ud800', (
+            "nothing that a terminal acts on in a paste"
+        )
+        assert await copied(pilot, "v") == r'"two\r\nlines of \"text\"\u001b\ud800"'
+        assert await copied(pilot, "a") == "/result/contents/3/text"
+        await until(pilot, on_screen(pilot, "sent to the terminal"))
+        for text, extension in (("WAV 1.00 s", "wav"), ("PDF 1.7", "pdf"), ("bytes, 101", "bin")):
+            go_to(text)
+            await saved(pilot, "")
+            assert (tmp_path / f"frame-2.{extension}").read_bytes() in FILES.values()
+            await pilot.press("enter")
+        assert opened == [(WAVE, ".wav", ["xdg-open"])], "the others may contain code"
+        await until(pilot, notified(pilot, "opened WAV 1.00 s, 8.0 kB in the system's viewer"))
+        await until(pilot, notified(pilot, "a file of unknown form is not opened, only saved"))
+        go_to("a:t:")
+        await pilot.press("enter")
+        await until(pilot, lambda: "▸ a:t:" in "\n".join(texts(pane.document)))
+        await pilot.press("g")
+        await saved(pilot, "")
+        assert json.loads((tmp_path / "frame-2.json").read_bytes())["result"]
+        with patch.object(App, "is_web", True):
+            go_to("WAV")
+            await pilot.press("enter")
+            await until(pilot, notified(pilot, "needs a desktop, not a browser"))
+        assert len(opened) == 1
+
+    detail(blobs(), scenario, size=(120, 40))
 
 
 async def saved(pilot, name):

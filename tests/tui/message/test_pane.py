@@ -27,7 +27,7 @@ class Shell(App):
 
 
 def document(text, entries=(), width=70, folds=None):
-    return Document(list(entries), Tree(text), size=len(text), width=width, folds=folds or Folds(), sections={})
+    return Document(list(entries), Tree(text), width=width, folds=folds or Folds(), sections={})
 
 
 def pane(shown_, scenario, size=(80, 20)):
@@ -139,7 +139,7 @@ def test_a_fold_while_rows_are_being_made_loses_none():
 
 
 def test_a_row_is_as_wide_as_the_pane_whatever_stands_in_it():
-    text = Document([], Text("日本" * 50 + "\nx\n\n"), size=9, width=37, folds=Folds(), sections={})
+    text = Document([], Text("日本" * 50 + "\nx\n\n"), width=37, folds=Folds(), sections={})
 
     async def scenario(pilot, found):
         width = found.scrollable_content_region.width

@@ -47,7 +47,7 @@ def test_what_is_empty_stays_on_its_line(text):
     assert "".join(line.strip() for line in shown(text)).replace(": ", ":") == text
 
 
-TOKENS = ["1.10", "1e0", "-0.0", "12345678901234567890123", "1E400", '"\\u0041"', '"a\\"b\\\\"', '"\\ud800"', "NaN"]
+TOKENS = ["1.10", "1e0", "-0.0", "12345678901234567890123", "1E400", '"\\u00a0"', '"a\\"b\\\\"', '"\\ud800"', "NaN"]
 NO_JSON = {
     "": [""], "Server running": ["Serverrunning"], '{"a":': ["{", '  "a": '], "]]}": ["", "]", "]", "}"],
     '{"a":"never ends': ["{", '  "a": "never ends'], "[1 2]": ["[", "  12", "]"], '"': ['"'], "{]": ["{]"],
@@ -62,9 +62,27 @@ def test_a_token_is_shown_as_it_was_written_and_what_is_no_json_all_the_same():
     assert {text: shown(text) for text in NO_JSON} == NO_JSON
 
 
-@given(JSON, st.sampled_from([None, 1, "\t"]), st.booleans())
-def test_nothing_is_lost_and_nothing_added_but_blanks(value, indent, ascii_):
-    text = json.dumps(value, indent=indent, ensure_ascii=ascii_)
+ESCAPES = {
+    r"\u6771\u4eac": "東京", r"\ud83d\udc68\u200d\ud83d\udc69": "👨\u200d👩", r"\u0041\/": "A/", r"\\u6771": r"\\u6771",
+    r"\u0645\u06cc\u200c\u062e": "می\u200cخ", r"\ud800\u6771\udc00": r"\ud800東\udc00", r"\x\u00e9\u": r"\xé\u",
+    **dict.fromkeys((r"\u0022", r"\u005C", r"\n", r"\u001b", r"\u202E", r"\u200d", r"\u2028", r"\u3000")),
+}  # fmt: skip
+
+
+def test_escapes_of_printable_characters_are_decoded_and_all_others_stay_as_they_are_on_the_wire():
+    for escapes, expected in ESCAPES.items():
+        assert shown(f'["{escapes}"]')[1].strip() == f'"{expected or escapes}"'
+
+
+@given(st.text(st.characters() | st.sampled_from("日\u200d\u200c\u0300👩é/"), max_size=60))
+def test_what_is_decoded_is_still_the_same_json(value):
+    tree = "".join(shown(json.dumps([value]))).strip()
+    assert json.loads(tree) == [value] or printable(value, 1000) != value
+
+
+@given(JSON, st.sampled_from([None, 1, "\t"]))
+def test_nothing_is_lost_and_nothing_added_but_blanks(value, indent):
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
     tokens = [match[0] for match in re.finditer(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:\s"]+', text)]
     safe = [token for token in tokens if printable(token, 4000) == token]
     pieces = [piece for piece, _ in kinds(text)]
@@ -74,7 +92,7 @@ def test_nothing_is_lost_and_nothing_added_but_blanks(value, indent, ascii_):
 
 @given(JSON)
 def test_without_indentation_and_line_ends_it_is_what_it_was(value):
-    text = json.dumps(value, separators=(",", ": "))
+    text = json.dumps(value, separators=(",", ": "), ensure_ascii=False)
     if text.isprintable():
         assert "".join(re.sub(r"^ +", "", line) for line in shown(text)) == text
 

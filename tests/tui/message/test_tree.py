@@ -64,7 +64,7 @@ def test_what_is_no_json_has_lines_all_the_same(text):
     tree = grown(text)
     for line in range(len(tree)):
         assert pointer(*tree.path(line)).count("/") <= len(text) * 2
-        assert tree.parent(line) is None or tree.parent(line) < line
+        assert tree.above(line) is None or tree.above(line) < line
         assert tree.value(line) in text
         for folded in (False, True):
             pieces = tree.pieces(line, folded=folded)
@@ -110,10 +110,11 @@ def test_a_deep_value_is_indented_no_deeper_than_a_screen():
 
 
 def test_folds_are_told_by_level_until_somebody_says_otherwise():
-    tree, folds = grown(NESTED), Folds()
-    assert [folds.folded(tree, line, 1) for line in (0, 1, 3)] == [False, True, True]
+    tree, folds = grown(f'{{"a":[1,{{"b":[[[]]]}}],"c":"{"x" * 5000}"}}'), Folds()
+    opening = [line for line in range(len(tree)) if tree.opens(line)]
+    assert [folds.folded(tree, line) for line in opening] == [False, False, False, False, True]
     folds.say(("a",), folded=False)
     folds.say((), folded=True)
-    assert [folds.folded(tree, line, 1) for line in (0, 1, 3)] == [True, False, True]
+    assert [folds.folded(tree, line) for line in opening] == [True, False, False, False, True]
     folds.say_all(ALL)
-    assert [folds.folded(tree, line, 1) for line in (0, 1, 3)] == [False, False, False]
+    assert not any(folds.folded(tree, line) for line in opening)

@@ -9,7 +9,7 @@ import pytest
 from textual.app import SuspendNotSupported
 
 from mcpspy.errors import UsageError
-from mcpspy.tui.widgets.programs import edited, edited_outside, editor_command, pager_command
+from mcpspy.tui.widgets.programs import edited, edited_outside, editor_command, pager_command, view, viewer_command
 
 
 def program(folder, source):
@@ -26,6 +26,35 @@ def test_the_editor_is_that_of_the_environment():
     for empty in ({}, {"EDITOR": " "}):
         with pytest.raises(UsageError, match="no editor is set"):
             editor_command(empty)
+
+
+def test_the_viewer_is_that_of_the_system_where_there_is_a_display(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
+    assert (
+        viewer_command({"DISPLAY": ":0"}, "linux") == viewer_command({"WAYLAND_DISPLAY": "w"}, "linux") == ["xdg-open"]
+    )
+    assert viewer_command({}, "darwin") == ["open"]
+    with pytest.raises(UsageError, match="there is no display"):
+        viewer_command({}, "linux")
+    with pytest.raises(UsageError, match="nothing can be opened: s saves it"):
+        viewer_command({"DISPLAY": ":0"}, "win32")
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    with pytest.raises(UsageError, match="xdg-open is not installed"):
+        viewer_command({"DISPLAY": ":0"}, "linux")
+
+
+def test_a_viewer_gets_a_file_that_only_the_user_can_read(tmp_path):
+    os.mkfifo(tmp_path / "note")
+    source = f"""
+import os, stat, sys
+path = sys.argv[-1]
+modes = [oct(stat.S_IMODE(os.stat(it).st_mode)) for it in (path, os.path.dirname(path))]
+open({str(tmp_path / "note")!r}, "w").write(" ".join([path[-4:], open(path).read(), *modes]))
+"""
+    view(b"bytes", ".png", [sys.executable, "-c", source])
+    assert (tmp_path / "note").read_text() == ".png bytes 0o600 0o700"
+    with pytest.raises(UsageError, match="cannot open the file"):
+        view(b"bytes", ".png", [str(tmp_path / "none")])
 
 
 def test_the_pager_is_that_of_the_environment_or_less(monkeypatch):

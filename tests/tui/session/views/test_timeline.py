@@ -189,7 +189,7 @@ def test_keys_and_clicks_select_rows_and_focus_the_message_of_a_session_that_is_
     play(scenario, capture(tmp_path / "a.jsonl", SLOW))
 
 
-def test_the_message_is_shown_in_three_forms_copied_saved_and_shown_with_its_partner(tmp_path, monkeypatch):
+def test_the_message_is_shown_in_four_forms_copied_saved_and_shown_with_its_partner(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}')
 
@@ -201,7 +201,7 @@ def test_the_message_is_shown_in_three_forms_copied_saved_and_shown_with_its_par
         await pilot.press("r")
         await until(pilot, lambda: '"ping"}' in message(pilot) and "00000000  7b 22" in message(pilot))
         await pilot.press("r")
-        await until(pilot, lambda: message(pilot).endswith("}") and '\n  "id": 1,\n' in message(pilot))
+        await until(pilot, lambda: message(pilot).endswith("no params"))
         await pilot.press("y", "j")
         await until(pilot, lambda: pilot.app.clipboard == '{"id":1,"method":"ping"}')
         await pilot.press("down", "s")
@@ -333,5 +333,50 @@ def test_a_golden_capture_reads_like_its_timeline():
             assert (line.method or "")[:30] in text
             assert (line.name or "")[:30] in text
         assert "4 problems" in lines(pilot.app)[0]
+
+    play(scenario, path)
+
+
+SOUGHT = """
+    > {"id":1,"method":"tools/call","params":{"name":"a"}}
+    < {"id":1,"result":{"content":[{"type":"text","text":"a needle\\nb"}],"_meta":{"x":{"y":"Needle"}}}}
+    > {"id":2,"method":"tools/call","params":{"name":"b"}}
+    < {"id":2,"result":{"content":[{"type":"text","text":"%sneedle"}]}}
+    > {"id":3,"method":"ping"}
+""" % ("line\\n" * 400)  # fmt: skip
+
+
+def test_a_search_goes_through_the_places_of_a_message_and_then_to_the_next_row(tmp_path):
+    path = capture(tmp_path / "a.jsonl", SOUGHT)
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        found = detail(pilot).panes[0]
+
+        def place(row, text):
+            def there():
+                at = found.cursor
+                marked = (
+                    [piece for piece, kind in found.document.pieces(at) if kind == "match"] if found.count() else []
+                )
+                return rows.selected == row and marked == [text] and 0 <= at - found.scroll_offset.y < found.size.height
+
+            return there
+
+        await pilot.press("ctrl+f", *"needle", "enter")
+        forwards = [(6, "needle"), (6, "Needle"), (8, "needle"), (6, "needle")]
+        for where in forwards:
+            await until(pilot, place(*where), where)
+            await pilot.press("n")
+        await until(pilot, place(6, "Needle"))
+        for where in ((6, "needle"), (8, "needle"), (6, "Needle")):
+            await pilot.press("N")
+            await until(pilot, place(*where), where)
+        await pilot.press("e")  # other searches highlight nothing
+        await until(pilot, lambda: rows.selected != 6)
+        await pilot.press("down", "G", "slash", *"Needle", "enter")
+        await until(pilot, place(6, "Needle"))
+        await pilot.press("ctrl+f", "ctrl+u", *"kind:result", "enter", "n")
+        await until(pilot, lambda: rows.selected == 6 and rows.hunt is None)
 
     play(scenario, path)
