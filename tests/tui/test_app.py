@@ -19,7 +19,7 @@ from tests import NIGHTLY
 from tests.hostile_text import without_joins
 from tests.relay.harness import python
 from tests.relay.harness import until as wait_until
-from tests.test_text import unsafe, without_joins
+from tests.test_text import unsafe
 from tests.timelines import CAPTURES
 from tests.transcript import OPENS, begin, finish
 from tests.tui.screen import (
