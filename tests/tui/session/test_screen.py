@@ -310,9 +310,11 @@ def test_marks_stand_in_the_row_and_are_gone_through_and_t_shows_the_time_since_
         assert (rows.selected, rows.marked) == (6, {8})
 
         assert "1.500" in shown(rows)[1]
+        assert on_screen(pilot, "since start")()
         await pilot.press("t")
         await until(pilot, lambda: "+1.499" in shown(rows)[1])
         assert "0.001" in shown(rows)[0]
+        assert on_screen(pilot, "since above")()
         await typed(pilot, "slash", "kind:result")
         await until(pilot, lambda: numbers(pilot) == [6, 8, 10])
         await until(pilot, lambda: "+0.100" in shown(rows)[1])
@@ -326,7 +328,7 @@ def test_digits_and_clicks_show_the_views_which_have_their_own_place_and_lead_ba
         assert on_screen(pilot, "1/8")()
         for key in "2345":
             await pilot.press(key)
-            await until(pilot, lambda: not rows.parent.display)
+            await until(pilot, lambda: not rows.parent.parent.display)
             assert pilot.app.focused is not None
             assert pilot.app.focused is not rows
         await pilot.press("escape")
