@@ -163,6 +163,7 @@ SCOPES = {
         "any list",
         (Action("space", "page(1)", "page down"), Action("enter", "choose", "open", footer=True)),
     ),
+    "sorted list": Scope("calls, tools and the sessions", (Action("S", "sort", "sort", footer=True),)),
     "growing list": Scope("any list", (Action("f", "toggle_follow", "follow", footer=True),)),
     "findings": Scope(
         "findings",

@@ -106,7 +106,7 @@ def heading(width: int, form: TimeForm, first: datetime, *, merged: bool) -> str
     """Return the names of the columns; over moments, the date and the time zone of the `first` visible row."""
     left = width - _NAME if merged else width
     time = f"{first:%m-%d} {zone_text(first)}" if form == "clock" else form if width < _BARRED else f"since {form}"
-    address = f"{'session':<{_name_columns(width) + 1}}" if merged else ""
+    address = f"{'session':<{_source_columns(width) + 1}}" if merged else ""
     start = f"  {address}{'number':>7} {time:>{_time_columns(form, width)}}    message"
     end = f" {'status':>{11 if left >= _WIDE else 0}} {'latency':>9}" if left >= NARROW else f"{'outcome':>11}"
     end += f" {'':<{_BAR}}" if left >= _BARRED else ""
@@ -151,12 +151,12 @@ def _address(line: TimelineRow, width: int) -> list[Cell]:
         return [(f"{'#' + str(line.n):>7} ", "timeline--dim")]
     colour = f"timeline--source{source.which % SOURCES}"
     return [
-        (column(source.name, _name_columns(width) + 1), colour),
+        (column(source.name, _source_columns(width) + 1), colour),
         (f"{'#' + str(source.n):>7} ", "timeline--dim"),
     ]
 
 
-def _name_columns(width: int) -> int:
+def _source_columns(width: int) -> int:
     """Return the columns of the name of a session."""
     return _NAME if width >= _LONG else _NAME // 2
 
@@ -192,7 +192,7 @@ def _subject(line: TimelineRow, room: int, *, plain: bool) -> list[Cell]:
     method = fit(method, left)
     left -= cell_len(method)
     told = line.text or ""
-    name = f" {fit_name(line.name, _for_name(told, left - 1, plain=plain))}"[:left] if line.name else ""
+    name = f" {fit_name(line.name, name_columns(told, left - 1, plain=plain))}"[:left] if line.name else ""
     left -= cell_len(name)
     text = fit(told, left - 2) if left - 2 >= min(_WORD, len(told)) else ""
     preview = [("  ", ""), *_preview(line, text)] if text else []
@@ -201,7 +201,7 @@ def _subject(line: TimelineRow, room: int, *, plain: bool) -> list[Cell]:
     return [(method, colour), (name, "timeline--client"), *preview, (f"{blank}{number}", "timeline--dim")]
 
 
-def _for_name(told: str, room: int, *, plain: bool) -> int:
+def name_columns(told: str, room: int, *, plain: bool) -> int:
     """Return the columns for a name and not for the preview beside it, which takes two more: all if that is short."""
     kept = max(room - min(cell_len(told), LONGEST) - 2, _LEAST_PLAIN if plain else _LEAST_NAME) if told else room
     return room if room - kept - 2 < min(_WORD, len(told)) else kept

@@ -24,6 +24,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from mcpspy.text import printable
+from mcpspy.tui.model.sorting import SORTS, SortColumn
 from mcpspy.tui.textual_internals import update_scrollbars
 from mcpspy.tui.widgets.keys import bindings
 
@@ -49,9 +50,14 @@ class Jump(Message):
 
 
 class Keyed(App[None]):
-    """An application that records the time of the last user input."""
+    """An application that records the time of the last user input, and how lists are sorted."""
 
     pressed = 0.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sorted_by: dict[str, int] = {}
+        """By list of `SORTS`: the chosen column; it is kept while the program runs."""
 
     async def on_event(self, event: Event) -> None:
         """Record the time of keys and mouse events."""
@@ -257,6 +263,42 @@ class View(Vertical):
     def grown(self) -> None:
         """Show new content."""
         raise NotImplementedError
+
+
+class Sorted(Rows):
+    """A list that can be sorted by some columns; a subclass sorts its rows."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("sorted list")
+    LIST: ClassVar[str]
+    """Its name in `SORTS`."""
+
+    class Resorted(Message):
+        """The rows were sorted, so the heading may change."""
+
+    @property
+    def by(self) -> SortColumn:
+        """The column by which it is sorted."""
+        app = self.app if self.is_attached else None
+        return SORTS[self.LIST][app.sorted_by.get(self.LIST, 0) if isinstance(app, Keyed) else 0]
+
+    def action_sort(self) -> None:
+        """Sort by the next column, and show the first rows."""
+        columns = SORTS[self.LIST]
+        if isinstance(self.app, Keyed):
+            self.app.sorted_by[self.LIST] = (columns.index(self.by) + 1) % len(columns)
+        self.sort_rows()
+        self.move_to(0)
+        self._keep_in_view()
+
+    def sort_rows(self) -> None:
+        """Sort the rows, and call `rows_sorted`; the selected one stays selected."""
+        raise NotImplementedError
+
+    def rows_sorted(self) -> None:
+        """Show the sorted rows."""
+        self.rows_changed()
+        self.refresh()
+        self.post_message(self.Resorted())
 
 
 class RowsOrNotice(Rows):
