@@ -140,8 +140,8 @@ def _time(face: Face, width: int) -> str:
         return clock_text(face.clock)
     columns, digits = _time_columns("start", width), 6 if width >= _BARRED else 3
     if face.since is None:
-        return f"{face.line.t / 1e9:>{columns}.{digits}f}"
-    return f"{face.since / 1e9:>+{columns}.{digits}f}"
+        return f"{face.line.t / 1e9:>{columns}.{digits}f}"[:columns]
+    return f"{face.since / 1e9:>+{columns}.{digits}f}"[:columns]
 
 
 def _address(line: TimelineRow, width: int) -> list[Cell]:

@@ -75,6 +75,8 @@ def test_times_are_to_the_microsecond_where_there_is_room(width, time):
     if time:
         since = text(width=width, since=8_123_000)
         assert f" +{time.strip()} " in since
+        assert " +98765.43210  → " in text(width=width, since=98_765_432_100_000) or width < 100
+        assert text(width=width, since=98_765_432_100_000).index("→") == since.index("→")
 
 
 def test_a_name_that_is_cut_says_so():
