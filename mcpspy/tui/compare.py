@@ -467,7 +467,7 @@ class SessionsCompared(Screen[None]):
         yield Static("compare", id="title", markup=False)
         with Container(id="sides"):
             for side, (_, header) in zip("AB", self._captures, strict=True):
-                started = moment_text(moment(header.started))
+                started = moment_text(moment(header.started))[: len("2026-11-20 20:15:00")]
                 yield Static(f"{side} {printable(header.name, _SESSION_NAME)} · {started}", markup=False)
         yield ChangeRows()
         yield ComparedRows()

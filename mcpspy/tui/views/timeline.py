@@ -257,9 +257,9 @@ class TimelineView(View):
 
     def _name_columns(self) -> None:
         shown, text = self.query_one("#columns", Static), self.rows.heading()
+        shown.display = bool(text)
         if text != shown.content:
             shown.update(text, layout=False)
-            shown.display = bool(text)
 
     def show_message(self) -> None:
         """Show the message of the selected row."""
