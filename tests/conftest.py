@@ -9,6 +9,7 @@ import traceback
 import pytest
 
 from tests import optional
+from tests.zones import set_zone
 
 _PYTHONS_OWN = {signal.SIGPIPE, signal.SIGXFSZ}
 """Signals that every Python process ignores."""
@@ -30,6 +31,7 @@ def heed_signals():
 
 
 heed_signals()
+set_zone("UTC")
 os.environ.pop("PYTHONUNBUFFERED", None)  # it would hide output that a process does not flush
 
 

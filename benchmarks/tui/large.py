@@ -17,7 +17,7 @@ from benchmarks.tui.terminal import LINES, Terminal
 
 _TITLE = re.compile(r"ended · ([\d,]+) rows([^\n]*)")
 _MESSAGE = re.compile(r"#(\d+) [a-z]")  # the first line of the selected message; in a row, the time follows the number
-_PAGE = LINES - 4  # the number of rows minus one, below a title and above the views and the keys
+_PAGE = LINES - 5  # the number of rows minus one, below a title and the headings, above the views and the keys
 
 
 def large(plan: Plan) -> Result:

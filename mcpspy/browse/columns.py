@@ -35,7 +35,7 @@ _BATCH = _KIND["batch"]
 _NAME = 500  # characters of a method or name that are kept
 _IS_PLAIN = bytes(kind not in ("", "batch", "invalid") for kind in KINDS).ljust(256, b"\0")
 _OF_SESSION = (Message, HttpUnit, StreamEnd)  # as a tuple: a union would be built again for each event
-_SEVERAL = 2  # lines; for one line, `itemgetter` would return no tuple
+_SEVERAL = 2  # for one line, `itemgetter` would return no tuple
 _NO_STATUS = len(STATUSES)
 _LARGEST = 2**32 - 1  # bytes of a frame; a larger size is stored as this
 
@@ -48,6 +48,8 @@ class Columns:
 
     def __init__(self) -> None:
         self.exchanges = Exchanges()
+        self.names: set[str] = set()
+        """Names of tools, prompts and resources, at most two."""
         self._kind, self._sender, self._revision = bytearray(), bytearray(), bytearray()
         self._method, self._name, self._session, self._size = array("I"), array("I"), array("I"), array("I")
         self._exchange = array("I")  # its ordinal plus one
@@ -221,6 +223,8 @@ class Columns:
         self._revision[n] = _REVISION[message.revision]
         self._method[n] = self._place(body.reason if isinstance(body, Invalid) else message.method)
         self._name[n] = self._place(message.name)
+        if message.name and len(self.names) < _SEVERAL:
+            self.names.add(message.name)
         if message.id:
             self._add_id(n, str(message.id))
         if message.exchange:

@@ -9,6 +9,7 @@ from mcpspy.capture.location import directory
 from mcpspy.cli.installation import missing
 from mcpspy.cli.output import say
 from mcpspy.errors import UsageError
+from mcpspy.moments import use_utc
 
 
 def run(options: argparse.Namespace) -> int:
@@ -16,6 +17,7 @@ def run(options: argparse.Namespace) -> int:
     folder = directory(options.directory, os.environ)
     if options.directory and not os.path.isdir(folder):
         raise UsageError(f"{options.directory} is not a directory; 'mcpspy mcp' takes the directory of the captures")
+    use_utc()  # agents get all moments in UTC, so a filter without a time zone means UTC
     try:
         from mcpspy.agent.server import serve
     except ModuleNotFoundError as error:

@@ -23,6 +23,7 @@ from mcpspy.errors import UsageError
 from mcpspy.filters import KEYS, Filter
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import PASS, Facts, Gate
+from mcpspy.moments import moment, moment_text, use_utc
 from mcpspy.problems.fold import Problems
 from mcpspy.report.lines import WIDTH, act_line, colour_of, finding_line, line, outcome_line
 from mcpspy.report.messages import message_lines
@@ -41,7 +42,6 @@ from mcpspy.timeline import (
     row_of,
     streamed_rows,
     to_json,
-    wall_time,
 )
 
 if TYPE_CHECKING:
@@ -107,6 +107,8 @@ def run(options: argparse.Namespace) -> int:
     """Print the capture."""
     if options.json and options.long:
         raise UsageError("--json prints whole messages: it cannot be used with --long")
+    if options.utc:
+        use_utc()
     if options.capture is None:
         options.capture = newest_capture()
     capture = Capture(options.capture)
@@ -213,7 +215,7 @@ def title(capture: Capture, *, live: bool) -> str:
     state = " · live" if live else ""
     command = " ".join(header.argv) or header.url or ""
     lines = f"{printable(header.name, 60)} · {printable(header.transport, 5)} · {printable(command, 200)}"
-    lines += f"\nstarted {wall_time(header, 0)}{state}"
+    lines += f"\nstarted {moment_text(moment(header.started))}{state}"
     if header.imported is None:
         return lines
     parts = (("approximate", header.imported.approximate), ("missing", header.imported.missing))

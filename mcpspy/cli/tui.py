@@ -13,6 +13,7 @@ from mcpspy.cli.installation import missing
 from mcpspy.cli.output import say, stays_plain
 from mcpspy.cli.targets import newest_capture
 from mcpspy.errors import CaptureError, UsageError
+from mcpspy.moments import use_utc
 from mcpspy.process.ports import listening_place
 from mcpspy.tui.app import run as run_app
 
@@ -21,6 +22,9 @@ _PORT = 6280
 
 def run(options: argparse.Namespace) -> int:
     """Show the given captures and directories; by default the newest capture, with the list behind it."""
+    if options.utc:
+        use_utc()
+        os.environ["TZ"] = "UTC"  # for the processes of pages
     folder = directory(None, os.environ)
     for target in options.targets:
         if target == folder:  # it may not exist yet

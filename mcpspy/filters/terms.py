@@ -14,11 +14,12 @@ import fnmatch
 import json
 import re
 from collections.abc import Callable, Collection
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from fractions import Fraction
 from operator import eq, ge, gt, le, lt
 
 from mcpspy.filters.tree import Test, Trace, Value
+from mcpspy.moments import shown, typed
 from mcpspy.rules import FORMER, RULES, SEVERITIES, current
 from mcpspy.spec.revisions import Revision
 from mcpspy.text import suggestion
@@ -288,22 +289,30 @@ _DIGITS, _PLACES = 18, 9  # of a number, and after its point: int() takes second
 def _moment(text: str, started: datetime) -> tuple[int, int]:
     """Return the nanoseconds from the start of a capture to a moment, and the precision.
 
-    The moment is a number of seconds, or a date or time of day or both, in UTC.
+    The moment is a number of seconds, or a date or time of day or both; without a time zone it is local time.
     """
     if _QUANTITY.fullmatch(text):
         return _quantity(text, _TIMES | {"": _TIMES["s"]})
     match = _CLOCK.fullmatch(text.upper())
     if not match:
         raise ValueError(_NO_MOMENT)
-    date = match["date"] or f"{started.astimezone(UTC):%Y-%m-%d}"
-    clock = (match["clock"] or "0:00").zfill(5) + (match["seconds"] or "")
+    seconds = match["seconds"] or ""
+    zone = datetime.fromisoformat(f"2000-01-01T00:00{match['zone']}").tzinfo if match["zone"] else None
+    date = match["date"] or (started.astimezone(zone) if zone else shown(started)).date()
     try:
-        moment = datetime.fromisoformat(f"{date}T{clock}{match['zone'] or '+00:00'}")
-    except ValueError:  # a date that does not exist
+        moment = datetime.fromisoformat(f"{date}T{(match['clock'] or '0:00').zfill(5)}{seconds}")
+        since = _since(started, moment, zone)
+        if not match["clock"]:  # a day may have 23 or 25 hours
+            return since, _since(started, moment + timedelta(days=1), zone) - since
+    except (ValueError, OverflowError):  # a date that does not exist
         raise ValueError(_NO_MOMENT) from None
-    digits = len(match["seconds"] or "")
-    step = 10 ** (9 - max(digits - 4, 0)) if digits else 60 * 10**9 if match["clock"] else 86400 * 10**9
-    return (moment - started) // timedelta(microseconds=1) * 1000, step
+    return since, 10 ** (9 - max(len(seconds) - len(":00."), 0)) if seconds else 60 * 10**9
+
+
+def _since(started: datetime, moment: datetime, zone: tzinfo | None) -> int:
+    """Return the nanoseconds from the start of a capture to a moment in a time zone, or in local time."""
+    meant = moment.replace(tzinfo=zone) if zone else typed(moment)
+    return (meant - started) // timedelta(microseconds=1) * 1000
 
 
 _CLOCK = re.compile(

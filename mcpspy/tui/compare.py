@@ -24,6 +24,7 @@ from textual.worker import get_current_worker
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.records import Header
 from mcpspy.errors import McpspyError
+from mcpspy.moments import moment, moment_text
 from mcpspy.replay.differences import ABSENT, Difference, excerpt
 from mcpspy.replay.script import script_of
 from mcpspy.report.differences import sides
@@ -466,8 +467,8 @@ class SessionsCompared(Screen[None]):
         yield Static("compare", id="title", markup=False)
         with Container(id="sides"):
             for side, (_, header) in zip("AB", self._captures, strict=True):
-                started = header.started[:19].replace("T", " ")
-                yield Static(f"{side} {printable(header.name, _SESSION_NAME)} · {printable(started, 20)}", markup=False)
+                started = moment_text(moment(header.started))[: len("2026-11-20 20:15:00")]
+                yield Static(f"{side} {printable(header.name, _SESSION_NAME)} · {started}", markup=False)
         yield ChangeRows()
         yield ComparedRows()
         yield Keys()

@@ -308,11 +308,8 @@ class SessionScreen(Screen[None]):
     def _tell_place(self) -> None:
         rows, shown = self._rows, self._list
         parts = [f"{shown.cursor + 1:,}/{shown.count():,}" if shown.count() else "no rows"]
-        if shown is rows:
-            if rows.deltas:
-                parts.append("Δ")
-            if rows.marked:
-                parts.append(f"{len(rows.marked)} marked")
+        if shown is rows and rows.marked:
+            parts.append(f"{len(rows.marked)} marked")
         if rows.hunt:
             parts.append("looking")
         self.query_one(Status).show(self._view, " · ".join(parts), self._said, len(self.session.held))

@@ -7,7 +7,7 @@ closed together.
 
 import asyncio
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import ClassVar, NamedTuple
@@ -32,13 +32,14 @@ from mcpspy.tui.compare import SessionsCompared
 from mcpspy.tui.model import commands
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.run_rows import ListedRow, ListedRun, RunRows, RunSummary
+from mcpspy.tui.model.sorting import SORTS
 from mcpspy.tui.session import SessionScreen
 from mcpspy.tui.views.table import COMMANDS
 from mcpspy.tui.widgets.clipboard import copy
 from mcpspy.tui.widgets.dialogs import Choice, CopyMenu
 from mcpspy.tui.widgets.keys import Keys, bindings
 from mcpspy.tui.widgets.prompt import Prompt, common
-from mcpspy.tui.widgets.rows import BREATH, Cell, Rows, fit, slice_now
+from mcpspy.tui.widgets.rows import BREATH, Cell, Sorted, fit, slice_now
 
 
 class TurnScreen(SessionScreen):
@@ -89,11 +90,13 @@ class ListLayout(NamedTuple):
         return cls(20, 12, 9, 20) if width >= _ROOMY else cls(16, 12, 0, 0) if width >= _MANY else cls(15, 0, 0, 0)
 
 
-class SessionRows(Rows):
+class SessionRows(Sorted):
     """One row for each run of several captures, and one for each capture that is not hidden in a folded run.
 
     Every row can be marked.
     """
+
+    LIST = "sessions"
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "sessions--live", "sessions--dim", "sessions--errors", "sessions--warnings", "sessions--mark", "sessions--run",
@@ -104,7 +107,7 @@ class SessionRows(Rows):
     def __init__(self, library: Library) -> None:
         super().__init__()
         self._library = library
-        self._made = (-1, "")  # the state that the rows were made from: number of library changes, and words
+        self._made: tuple[object, ...] = ()  # the state that the rows were made from: changes, words, sorting
         self._selected = ("", False)
         self._runs = RunRows()
         self._summaries: dict[ListedRun, RunSummary] = {}  # as of the last look
@@ -144,15 +147,21 @@ class SessionRows(Rows):
     def grown(self) -> None:
         """Show the current captures; the selected row stays selected, and keeps its place on the screen."""
         self._summaries.clear()
-        if self._made != (self._library.changes, self.words):
-            self._made = (self._library.changes, self.words)
-            self._rearrange(lambda: self._runs.choose(chosen(self._library.entries, self.words)))
+        made = (self._library.changes, self.words, self.by)
+        counted = made != self._made or made[2] != SORTS[self.LIST][0]  # the order depends on counts
+        self._made = made
+        if counted and self._runs.choose(chosen(self._library.entries, self.words), self.by):
+            self._keep_selected()
         else:
             self.rows_changed()
 
-    def _rearrange(self, change: Callable[[], None]) -> None:
-        """Change the set of rows, and keep the selection."""
-        change()
+    def sort_rows(self) -> None:
+        """Sort the rows; the selected one stays selected."""
+        self.grown()
+        self.rows_sorted()
+
+    def _keep_selected(self) -> None:
+        """Show changed rows, and keep the selection."""
         at = self._runs.place(self._selected)
         if at is not None and at != self.cursor:
             self.shift(at - self.cursor)
@@ -266,11 +275,13 @@ class SessionRows(Rows):
         """Unfold or fold the selected run."""
         row = self.row()
         if row and len(row.run.captures) > 1:
-            self._rearrange(lambda: self._runs.unfold(row.run, unfold=unfold))
+            self._runs.unfold(row.run, unfold=unfold)
+            self._keep_selected()
 
     def action_unfold_all(self, unfold: bool) -> None:
         """Unfold or fold all runs."""
-        self._rearrange(lambda: self._runs.unfold_all(unfold=unfold))
+        self._runs.unfold_all(unfold=unfold)
+        self._keep_selected()
 
 
 def heading(width: int) -> str:
@@ -419,9 +430,10 @@ class SessionsScreen(Screen[None]):
         if rows.words:
             self.query_one(Prompt).count(f"{len(rows.entries):,} of {len(entries):,}")
 
+    @on(Sorted.Resorted)
     def _show_heading(self) -> None:
         rows, shown = self.query_one(SessionRows), self.query_one("#columns", Static)
-        text = heading(rows.scrollable_content_region.width) if rows.display else ""
+        text = rows.by.marked(heading(rows.scrollable_content_region.width), "server") if rows.display else ""
         if text != shown.content:
             shown.update(text, layout=False)
 

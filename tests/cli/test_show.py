@@ -23,6 +23,7 @@ from tests.each import each
 from tests.peers import warm
 from tests.rules.gate_sessions import Stdio, Streamable, request, result, save
 from tests.transcript import abandon, begin, capture, finish, record, records, rows
+from tests.zones import zone
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(cli.__file__)))
 SESSION = """
@@ -534,3 +535,16 @@ def test_with_follow_a_release_is_an_object_of_its_own(tmp_path, show):
     assert (release["n"], release["gate"], release["forwarded"]) == (6, "g", "delayed")
     _, out, _ = show(gated(tmp_path / "b"), "--json", "--follow", "--filter", "id:4")
     assert [json.loads(text)["n"] for text in out.splitlines()] == [9]
+
+
+@pytest.mark.parametrize(
+    ("options", "start", "clock"),
+    [((), "2026-11-21 00:45:00.123 +05:30", "0:45"), (("--utc",), "2026-11-20 19:15:00.123 UTC", "19:15")],
+)
+def test_the_start_is_in_local_time_and_a_filter_takes_that_time(tmp_path, show, options, start, clock):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(HEADER + b'{"kind":"end","t":1000000}\n')
+    with zone("Asia/Kolkata"):
+        _, out, _ = show(path, *options, "--filter", f"time:{clock}")
+    assert f"started {start}" in out
+    assert "end: the recording ended" in out

@@ -12,6 +12,7 @@ from mcpspy.filters import KEYS, parse
 from mcpspy.timeline import final_rows
 from tests.each import each
 from tests.timelines import CAPTURES
+from tests.zones import zone
 
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 STARTED = "2026-11-20T19:15:00.123456Z"
@@ -28,7 +29,9 @@ def read(name):
 @each("case", [case for case in CASES if "rows" in case])
 def test_a_filter_selects_these_rows(case):
     started, rows = read(case["capture"])
-    assert [row.n for row in filter(parse(case["filter"], started), rows)] == case["rows"]
+    with zone(case.get("zone", "UTC")):
+        wanted = parse(case["filter"], started)
+    assert [row.n for row in filter(wanted, rows)] == case["rows"]
 
 
 @each("case", [case for case in CASES if "error" in case])

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -69,6 +70,7 @@ def _world() -> Iterator[Path]:
         (home / ".mcpspy").mkdir(parents=True, mode=0o700)
         (home / ".mcpspy" / "key").write_bytes(bytes(range(32)))
         os.environ["HOME"] = str(home)
+        time.tzset()
         os.chdir(folder)
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(limit + DEPTH - _left())

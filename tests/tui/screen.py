@@ -217,7 +217,7 @@ async def opened(pilot: Pilot) -> TimelineRows:
     rows = timeline(pilot)
     await until(pilot, lambda: rows.session.complete, "the end of the capture")
     await pilot.pause()
-    if not rows.parent.display:  # it began with what failed
+    if not rows.parent.parent.display:  # it began with what failed
         await pilot.press("1")
     session, there = rows.session.of(rows.place())
     await until(pilot, lambda: f"#{session.line(there).n} " in message(pilot), "the message")

@@ -153,3 +153,23 @@ def test_the_longest_age_does_not_touch_the_sign(run, monkeypatch):
         assert "".join(text for text, _ in rows.cells(0, 80)).startswith(" ▸ 59 min ago claude")
 
     play(scenario, run, size=(80, 20))
+
+
+def test_sessions_and_runs_are_sorted_and_the_selected_one_stays_selected(run):
+    async def scenario(pilot):
+        rows = sessions(pilot)
+        await ready(pilot, rows)
+        names = [row.run.first.header.name for row in [rows.row()]]
+        await pilot.press("down")
+        selected = rows.entry().path
+        for heading in ("problems↓", "frames↓", "server↑", "started"):
+            await pilot.press("S")
+            await until(pilot, on_screen(pilot, heading))
+            assert rows.cursor == 0
+        assert names == [rows.row().run.first.header.name]
+        await pilot.press("down")
+        assert rows.entry().path == selected
+        rows.sort_rows()
+        assert rows.entry().path == selected
+
+    play(scenario, run)

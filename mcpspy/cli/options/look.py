@@ -6,6 +6,8 @@ from mcpspy.cli.options.shared import ALL_CAPTURES, CAPTURE_DIRECTORY
 SQL_TABLES = ("captures", "frames", "messages", "exchanges", "findings", "tools")
 SQL_FORMATS = ("table", "json", "csv", "parquet")
 
+_UTC = Option("--utc", text="show times of day in UTC instead of local time, and read those of a filter as UTC")
+
 LOOK = (
     Command(
         "tui",
@@ -23,6 +25,7 @@ LOOK = (
             const="127.0.0.1:0",
             text="serve the TUI to a browser (default: a free port of 127.0.0.1); needs the extra mcpspy[web]",
         ),
+        _UTC,
     ),
     Command(
         "why",
@@ -56,6 +59,7 @@ LOOK = (
             placeholder="EXPR",
             text="print matching rows only: 'status:error latency:>1s' (docs/filters.md)",
         ),
+        _UTC,
         Option(
             "--gate",
             placeholder="FILE",

@@ -56,7 +56,8 @@ export const duration = (text) => quantity(text, TIME_UNITS);
 export const byteSize = (text) => quantity(text, SIZE_UNITS);
 
 /**
- * Parses nanoseconds from the start of a capture to a moment: seconds, or a date or time of day or both, in UTC.
+ * Parses nanoseconds from the start of a capture to a moment: seconds, or a date or time of day or both. Without a time
+ * zone it is local time.
  * @param {bigint} started  microseconds since the epoch
  * @returns {AmountReader}
  */
@@ -65,11 +66,12 @@ export function sinceStart(started) {
     if (QUANTITY.test(text)) return quantity(text, { ...TIME_UNITS, "": TIME_UNITS.s });
     const match = MOMENT.exec(text.toUpperCase());
     if (!match) throw new RangeError(NO_MOMENT);
-    const [, date, clock, seconds] = match;
-    const time = microseconds(date ?? day(started), clock ?? "0:00", seconds ?? "", match[4] ?? "Z");
-    const places = Math.max((seconds ?? "").length - 4, 0);
-    const step = seconds ? 10n ** BigInt(9 - places) : (clock ? 60n : 86400n) * TIME_UNITS.s;
-    return [(time - started) * 1000n, step];
+    const [, date, clock, seconds = "", zone = ""] = match;
+    const time = microseconds(date ?? day(started, zone), clock ?? "0:00", seconds, zone);
+    const since = (time - started) * 1000n;
+    if (!clock) return [since, (microseconds(date, "24:00", "", zone) - time) * 1000n]; // 23 to 25 hours
+    const places = Math.max(seconds.length - ":00.".length, 0);
+    return [since, seconds ? 10n ** BigInt(9 - places) : 60n * TIME_UNITS.s];
   };
 }
 
@@ -87,7 +89,7 @@ export function moment(text) {
  * @param {string} date
  * @param {string} clock
  * @param {string} seconds
- * @param {string} zone
+ * @param {string} zone  empty for local time
  */
 function microseconds(date, clock, seconds, zone) {
   const [year, month, dayOfMonth] = date.split("-").map(Number);
@@ -98,18 +100,34 @@ function microseconds(date, clock, seconds, zone) {
   }
   const [hours, minutes] = clock.split(":").map(Number);
   const [whole, fraction = ""] = seconds.slice(1).split(".");
-  const [zoneHours, zoneMinutes] = zone === "Z" ? [0, 0] : zone.slice(1).split(":").map(Number);
-  const offset = (zoneHours * 60 + zoneMinutes) * (zone.startsWith("-") ? -1 : 1);
-  const sum = time.getTime() / 1000 + (hours * 60 + minutes - offset) * 60 + Number(whole);
-  return BigInt(sum) * 1_000_000n + BigInt(fraction.padEnd(6, "0"));
+  if (zone) {
+    time.setUTCHours(hours, minutes - offset(zone), Number(whole));
+  } else {
+    time.setFullYear(year, month - 1, dayOfMonth);
+    time.setHours(hours, minutes, Number(whole), 0);
+  }
+  return BigInt(time.getTime()) * 1_000n + BigInt(fraction.padEnd(6, "0"));
 }
 
 /**
- * The date of a moment, in UTC.
- * @param {bigint} time  microseconds since the epoch
+ * The minutes by which a time zone is ahead of UTC.
+ * @param {string} zone
  */
-function day(time) {
-  return new Date(Number(time / 1000n)).toISOString().slice(0, 10);
+function offset(zone) {
+  if (zone === "Z") return 0;
+  const [hours, minutes] = zone.slice(1).split(":").map(Number);
+  return (hours * 60 + minutes) * (zone.startsWith("-") ? -1 : 1);
+}
+
+/**
+ * The date of a moment.
+ * @param {bigint} time  microseconds since the epoch
+ * @param {string} zone  empty for local time
+ */
+function day(time, zone) {
+  const moment = new Date(Number(time / 1000n));
+  const ahead = zone ? offset(zone) : -moment.getTimezoneOffset();
+  return new Date(moment.getTime() + ahead * 60_000).toISOString().slice(0, 10);
 }
 
 /**

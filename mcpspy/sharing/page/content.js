@@ -125,7 +125,8 @@ function* partsOf(root) {
     if (!node?.keys) continue;
     if (!node.children.length) yield { depth: 0, label: name, path: { step: name, before: null }, node, said: null };
     for (const value of membersOf(0, node, { step: name, before: null })) {
-      const blocks = ["content", "contents"].includes(value.label) && value.node.type === "array" && value.node.children.length > 0;
+      const { label, node: list } = value;
+      const blocks = ["content", "contents"].includes(label) && list.type === "array" && list.children.length > 0;
       if (blocks) yield* valuesInside(value, 0);
       else yield value;
     }

@@ -66,9 +66,16 @@ function revisionText({ client, server }) {
   return [...new Set(told)].join(", ");
 }
 
-/** @param {import("./session.js").About} about */
+/**
+ * The start in local time, with its time zone.
+ * @param {import("./session.js").About} about
+ */
 function startText(about) {
-  return about.started.replace(/^([\d-]+)T([\d:]+).*$/, "$1 $2 UTC");
+  const started = new Date(about.started);
+  const ahead = -started.getTimezoneOffset();
+  const local = new Date(started.getTime() + ahead * 60_000).toISOString();
+  const offset = `${ahead < 0 ? "-" : "+"}${new Date(Math.abs(ahead) * 60_000).toISOString().slice(11, 16)}`;
+  return `${local.slice(0, 10)} ${local.slice(11, 19)} ${ahead ? offset : "UTC"}`;
 }
 
 /**

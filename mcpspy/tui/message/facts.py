@@ -23,11 +23,12 @@ from mcpspy.capture.records import Close, Frame, Header, Open, Record
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.outcomes import EXPECTED
 from mcpspy.json_values import excerpt, member, steps_of
+from mcpspy.moments import moment, moment_text
 from mcpspy.report.words import ARGUMENTS, MARKS, WAYS
 from mcpspy.rules import RULES, Finding
 from mcpspy.spec.peer_schemas import Budget, Foreign, Validity
 from mcpspy.text import duration_text, plural, printable, size_text
-from mcpspy.timeline import Row, wall_time
+from mcpspy.timeline import Row
 from mcpspy.tui.message.document import Piece, SummaryLine
 from mcpspy.tui.model.merged import Merged
 from mcpspy.wire.http_head import Head, title
@@ -333,7 +334,7 @@ def _about(row: Row, header: Header) -> Iterator[SummaryLine]:
     if row.size:
         facts.append(size_text(row.size))
     yield _plain(" · ".join(facts))
-    yield _plain(f"{row.t / 1e9:.6f} s · {wall_time(header, row.t)}")
+    yield _plain(f"{row.t / 1e9:.6f} s · {moment_text(moment(header.started, row.t))}")
     outcome = [row.revision, row.exact_status]
     other = row.response if row.kind == "request" else row.request
     if other:

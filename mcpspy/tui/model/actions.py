@@ -106,7 +106,7 @@ SCOPES = {
             Action("m", "mark", "mark or unmark"),
             Action("apostrophe", "next_mark", "next marked frame"),
             Action("d", "compare", "compare two marked frames, or the marked with the selected one"),
-            Action("t", "deltas", "switch times: since the start, or since the row above"),
+            Action("t", "times", "switch times: since the start, since the row above, or the time of day"),
         ),
     ),
     # On the row of a held frame, these take precedence over the keys of the timeline.
@@ -163,6 +163,7 @@ SCOPES = {
         "any list",
         (Action("space", "page(1)", "page down"), Action("enter", "choose", "open", footer=True)),
     ),
+    "sorted list": Scope("calls, tools and the sessions", (Action("S", "sort", "sort", footer=True),)),
     "growing list": Scope("any list", (Action("f", "toggle_follow", "follow", footer=True),)),
     "findings": Scope(
         "findings",

@@ -9,11 +9,13 @@ import time
 from array import array
 from dataclasses import replace
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mcpspy.browse.timeline import OpenCapture, TimelineRow
+from mcpspy.conversation.outcomes import decoded, has_failed
 from mcpspy.timeline import Row
 from mcpspy.tui.model.merged import Merged
+from mcpspy.tui.model.sorting import SortColumn
 
 _STEP = 64  # calls between checks of the clock
 _BATCHES = 8  # maximum number of batches kept decoded
@@ -65,6 +67,32 @@ class Calls:
             if len(self) % _STEP == 0 and time.perf_counter() > deadline:
                 return True
         return False
+
+    def order(self, column: SortColumn) -> list[int]:
+        """Return the places of all calls, sorted by a column; those without a value are last."""
+        values = [self._values(session, column.name) for session in self._sessions]
+        if isinstance(self._shown, Merged):
+            found = [values[which][ordinal] for which, ordinal in zip(self._which, self._ordinals, strict=True)]
+        else:
+            (found,) = values
+        known = [place for place, value in enumerate(found) if value is not None]
+        known.sort(key=found.__getitem__, reverse=column.falling)
+        return known + [place for place, value in enumerate(found) if value is None]
+
+    def _values(self, session: OpenCapture, name: str) -> list[Any]:
+        """Return the values of a column for all calls of a session, without decoding their messages."""
+        columns, exchanges = session.columns, session.columns.exchanges
+        if name == "status":
+            codes = map(exchanges.outcomes.code, range(len(exchanges)))
+            failed = (has_failed(*decoded(code)) for code in codes)
+            return [(bad, exchanges.status(ordinal)) for ordinal, bad in enumerate(failed)]
+        lines = exchanges.responses if name == "size" else exchanges.requests
+        rows = (columns.at(n, Row) for n in lines)
+        if name == "name":
+            return [row.name or row.method or "" for row in rows]
+        return [
+            (row.size if n else None) if name == "size" else row.latency for n, row in zip(lines, rows, strict=True)
+        ]
 
     def _queue(self, merged: Merged, ready: list[tuple[int, int]], which: int) -> None:
         session = self._sessions[which]

@@ -1,15 +1,16 @@
 """The rows of the sessions list: a run of several captures is one row, which unfolds into a row for each of them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mcpspy.browse.library import ListedCapture
 from mcpspy.capture.listing import client_process, runs
 from mcpspy.conversation.counts import turns
 from mcpspy.report.words import FOLDS
 from mcpspy.rules import SEVERITIES
+from mcpspy.tui.model.sorting import SORTS, SortColumn
 
 Selected = tuple[str, bool]
 """The selection, independent of changes of the rows: the path of the capture, or of the run's first capture; and
@@ -49,6 +50,11 @@ class ListedRun:
         """The id of the client's process."""
         return client_process(self.first.header)
 
+    def value(self, name: str) -> Any:
+        """Return the value by which the run is sorted: the sum of its captures, or the first name."""
+        values = [_VALUES[name](it) for it in self.captures]
+        return min(values) if name == "name" else sum(values)
+
     def summary(self) -> RunSummary:
         """Return the current totals of its captures."""
         captures = self.captures
@@ -63,6 +69,15 @@ class ListedRun:
             len(turns((round(it.started * 1e9), it.counts.spells) for it in captures)),
             sum(it.size for it in captures),
         )
+
+
+_VALUES: dict[str, Callable[[ListedCapture], Any]] = {
+    "newest": lambda _: 0,
+    "problems": lambda it: it.problems,
+    "frames": lambda it: it.counts.frames,
+    "name": lambda it: it.header.name.lower(),
+}
+"""The value of a capture for each column of its `SORTS`."""
 
 
 class ListedRow(NamedTuple):
@@ -95,11 +110,19 @@ class RunRows:
         self._runs: list[ListedRun] = []
         self._unfolded: set[str] = set()  # the path of the first capture of each run
 
-    def choose(self, captures: Iterable[ListedCapture]) -> None:
-        """Show these captures."""
-        self._runs = [ListedRun(run) for run in runs(captures)]
+    def choose(self, captures: Iterable[ListedCapture], column: SortColumn = SORTS["sessions"][0]) -> bool:
+        """Show these captures, sorted by a column. Returns whether that changes the rows.
+
+        The captures are in the order of the first column. The captures of a run are sorted like the runs.
+        """
+        before = [row.selected for row in self.rows]
+        self._runs = [
+            ListedRun(sorted(run, key=_VALUES[column.name], reverse=column.falling)) for run in runs(captures)
+        ]
+        self._runs.sort(key=lambda run: run.value(column.name), reverse=column.falling)
         self.captures = [capture for run in self._runs for capture in run.captures]
         self._make()
+        return before != [row.selected for row in self.rows]
 
     def unfold(self, run: ListedRun, *, unfold: bool) -> None:
         """Unfold a run into a row for each capture, or fold it."""

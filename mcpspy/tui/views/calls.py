@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
+from textual import on
 from textual.app import ComposeResult
 from textual.css.query import NoMatches
 from textual.geometry import Region
@@ -23,8 +24,9 @@ from mcpspy.report.words import ARROWS, MARKS
 from mcpspy.text import duration_text, printable, size_text
 from mcpspy.tui.model.calls import Call, Calls
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.views.row_text import SLOW, SOURCES, waiting_text
-from mcpspy.tui.widgets.rows import CatchingUp, Cell, Jump, View, column, fit
+from mcpspy.tui.model.sorting import SORTS
+from mcpspy.tui.views.row_text import SLOW, SOURCES, name_columns, waiting_text
+from mcpspy.tui.widgets.rows import CatchingUp, Cell, Jump, Sorted, View, column, fit, fit_name
 
 _SMALL, _SIZES = 100, 6  # bytes without a bar; columns of the bar, one per power of ten
 _LATENCY = 9  # columns
@@ -70,9 +72,9 @@ class CallLayout(NamedTuple):
         """Return the layout for a width."""
         source = (12 if width >= 120 else 8) * merged
         if width >= 150:
-            fixed = cls(source, 8, 11, 10, _SIZES + 1, 9, min(width // 4, 60), 0, 0)
+            fixed = cls(source, 8, 12, 10, _SIZES + 1, 9, min(width // 4, 60), 0, 0)
         elif width >= 110:
-            fixed = cls(source, 8, 11, 10, 0, 9, 20, 0, 0)
+            fixed = cls(source, 8, 12, 10, 0, 9, 20, 0, 0)
         elif width >= 70:
             fixed = cls(source, 0, 0, 10, 0, 0, 14, 0, 0)
         else:
@@ -99,8 +101,8 @@ def call_cells(face: CallFace, width: int) -> list[Cell]:
         (f"{'#' + str(number):>7} "[: layout.number], "view--dim"),
         (f"{ARROWS[request.sender]} ", f"view--{request.sender}" if request.sender != "mcpspy" else ""),
         *_asked(face.call, layout.call),
-        *_came(face, layout.result),
-        (f" {status:<10}"[: layout.status], bad or ("view--ok" if status == "ok" else "view--person")),
+        *_came(face, layout.result, with_status=layout.status > 0),
+        (f" {status:<11}"[: layout.status], bad or ("view--ok" if status == "ok" else "view--person")),
         (f"{fit(took, _LATENCY):>{_LATENCY}} "[: layout.latency], slow),
         (f"{size_bar(size):<{_SIZES}} "[: layout.bar], "view--dim"),
         (f"{size_text(size) if size else '':>8} "[: layout.size], "view--dim"),
@@ -118,7 +120,7 @@ def heading(width: int, axis: Axis | None, *, merged: bool) -> str:
         "  ",
         f"{'call':<{layout.call}}"[: layout.call],
         f"{'result':<{layout.result}}"[: layout.result],
-        f" {'status':<10}"[: layout.status],
+        f" {'status':<11}"[: layout.status],
         f"{'latency':>9} "[: layout.latency],
         f"{'':<{layout.bar}}",
         f"{'size':>8} "[: layout.size],
@@ -174,17 +176,20 @@ def _asked(call: Call, columns: int) -> list[Cell]:
     """Return the cells of the request: the tool, or the method and name, and the arguments."""
     request = call.request
     method = "" if request.method == CALL and request.name else printable(request.method or request.kind, columns)
-    name = printable(request.name or "", columns)
+    name = request.name or ""
     if not method:
-        head = [(fit(name, columns - 1), "view--client")]
+        head = [(fit_name(name, name_columns(request.text or "", columns - 1, plain=False)), "view--client")]
     else:
         shown = fit(method, columns - 1)
-        head = [(shown, ""), (fit(f" {name}", columns - 1 - cell_len(shown)) if name else "", "view--client")]
+        head = [(shown, ""), (f" {fit_name(name, columns - 2 - cell_len(shown))}" if name else "", "view--client")]
     return _padded([*head, *_words(request.text or "", columns - 1 - sum(cell_len(text) for text, _ in head))], columns)
 
 
-def _came(face: CallFace, columns: int) -> list[Cell]:
-    """Return the cells of the result, or the waiting time so far; and the time spent waiting for a person."""
+def _came(face: CallFace, columns: int, *, with_status: bool) -> list[Cell]:
+    """Return the cells of the result, or the waiting time so far; and the time spent waiting for a person.
+
+    A failing result begins with its status, unless a column has it.
+    """
     call, request = face.call, face.call.request
     if not columns:
         return []
@@ -196,6 +201,8 @@ def _came(face: CallFace, columns: int) -> list[Cell]:
     room = columns - 1 - sum(cell_len(text) for text, _ in told)
     if call.response:
         text, bad = call.response.text or request.exact_status, request.bad
+        if bad and not with_status:
+            text = f"{request.exact_status} {call.response.text or ''}".rstrip()
         words = [(fit(text, room), "view--error")] if bad else _words(text, room + 2)
         return _padded([*(words if bad else words[1:] or [("", "")]), *told], columns)
     if not face.live or request.status != "pending":
@@ -219,10 +226,13 @@ def _padded(cells: list[Cell], columns: int) -> list[Cell]:
 
 
 _TICK = 100_000_000  # nanoseconds between updates of the bars of pending calls
+_RARELY = 20  # sorting takes at most this fraction of the time
 
 
-class CallsRows(CatchingUp):
+class CallsRows(CatchingUp, Sorted):
     """One row for each call."""
+
+    LIST = "calls"
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "view--dim", "view--error", "view--warning", "view--info", "view--client", "view--server", "view--person",
@@ -233,6 +243,9 @@ class CallsRows(CatchingUp):
         super().__init__()
         self._session = session
         self._calls = Calls(session)
+        self._order: list[int] | None = None  # the places of the calls; None: in the order of time
+        self._sorted = (0, False)  # how many calls were sorted, and whether all was known of them
+        self._sort_at = 0.0  # when the calls may be sorted again
         self._started = datetime.fromisoformat(session.header.started).timestamp()
         self.axis: Axis | None = None
         """The time axis of the visible rows; None if there are no rows."""
@@ -240,6 +253,7 @@ class CallsRows(CatchingUp):
     def on_mount(self) -> None:
         """Follow new calls while the session is live."""
         self.follow = self._session.state == "live"
+        self.sort_rows()
 
     def count(self) -> int:
         """Return the number of calls so far."""
@@ -257,6 +271,36 @@ class CallsRows(CatchingUp):
         """Add calls of a merge."""
         return self._calls.grow(seconds)
 
+    def grown(self) -> None:
+        """Show new calls; those of a running session are sorted again, as far as that takes little of the time."""
+        changed = self._sorted != (len(self._calls), True)
+        if self._order is not None and changed and time.monotonic() > self._sort_at:
+            self.sort_rows()
+        super().grown()
+
+    def sort_rows(self) -> None:
+        """Sort the calls; the selected one stays selected."""
+        began, selected, follow = time.monotonic(), self._place(self.cursor), self.follow
+        by_time = self.by == SORTS[self.LIST][0]
+        self._order = None if by_time else self._calls.order(self.by)
+        self.follow = follow and by_time
+        at = selected if self._order is None else self._order.index(selected) if self._order else 0
+        if at != self.cursor:
+            self.shift(at - self.cursor)
+        self._sorted = len(self._calls), self._session.complete
+        self._sort_at = began + _RARELY * (time.monotonic() - began)
+        self.rows_sorted()
+
+    def action_toggle_follow(self) -> None:
+        """Start or stop following the newest call, in the order of time."""
+        while self._order is not None:
+            self.action_sort()
+        super().action_toggle_follow()
+
+    def _place(self, at: int) -> int:
+        """Return the place of the call at a position."""
+        return at if self._order is None or at >= len(self._order) else self._order[at]
+
     def rows_changed(self) -> None:
         """Update the rows and their time axis."""
         self._measure()
@@ -270,7 +314,7 @@ class CallsRows(CatchingUp):
     def _measure(self) -> None:
         """Compute the time axis of the visible rows."""
         top = self.scroll_offset.y
-        calls = [self._calls.at(place) for place in range(top, min(top + self.size.height, self.count()))]
+        calls = [self._calls.at(self._place(at)) for at in range(top, min(top + self.size.height, self.count()))]
         if not calls:
             self.axis = None
             return
@@ -285,7 +329,7 @@ class CallsRows(CatchingUp):
         """Return the state that the look of a row depends on: its call and the time axis."""
         if self.axis is None:
             self._measure()
-        call, live = self._calls.at(place), self._session.state == "live"
+        call, live = self._calls.at(self._place(place)), self._session.state == "live"
         axis = self.axis or Axis(0, 1, 0)
         return CallFace(call, axis, live and call.response is None and call.request.status == "pending")
 
@@ -295,7 +339,7 @@ class CallsRows(CatchingUp):
 
     def on_rows_chosen(self) -> None:
         """Show the request in the timeline."""
-        self.post_message(Jump(self._calls.at(self.cursor).request.n))
+        self.post_message(Jump(self._calls.at(self._place(self.cursor)).request.n))
 
 
 class CallsView(View):
@@ -324,8 +368,9 @@ class CallsView(View):
             self.query_one(CallsRows).grown()
             self._name_columns()
 
+    @on(Sorted.Resorted)
     def _name_columns(self) -> None:
         rows = self.query_one(CallsRows)
         width = rows.scrollable_content_region.width
-        text = heading(width, rows.axis, merged=isinstance(self._session, Merged))
+        text = rows.by.marked(heading(width, rows.axis, merged=isinstance(self._session, Merged)), "call")
         self.query_one("#columns", Static).update(text, layout=False)

@@ -2,25 +2,27 @@
 
 import time
 from collections.abc import Callable
-from datetime import datetime
 from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Vertical
 from textual.message import Message
 from textual.reactive import reactive
+from textual.widgets import Static
 
 from mcpspy.browse.gates import held_time
 from mcpspy.browse.timeline import OpenCapture, TimelineRow
 from mcpspy.filters import Filter, parse
 from mcpspy.filters.terms import occurrences
+from mcpspy.moments import moment
 from mcpspy.tui.compare import MessagesCompared, SessionsCompared, side_of
 from mcpspy.tui.message.detail import Detail
 from mcpspy.tui.message.facts import around
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.selection import Hunt, Selection, Wanted, failed_or_found, matching
-from mcpspy.tui.views.row_text import LOOKS, SLOW, Face, cells, waiting_text
+from mcpspy.tui.views.row_text import LOOKS, NARROW, SLOW, TIME_FORMS, Face, TimeForm, cells, heading, waiting_text
 from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import Cell, Following, Jump, View
 
@@ -33,14 +35,16 @@ class TimelineRows(Following):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {*LOOKS, "timeline--partner"}
 
-    deltas = reactive(False)
-    """Whether times are shown since the row above instead of since the start."""
+    times: reactive[TimeForm] = reactive("start")
+    """What is shown of the time of a row."""
+    room = reactive(0)
+    """The columns of a row."""
 
     def __init__(self, session: OpenCapture | Merged) -> None:
         super().__init__()
         self.session = session
         """The session or merge that is shown."""
-        self._started = datetime.fromisoformat(session.header.started).timestamp()
+        self._started = moment(session.header.started).timestamp()
         self._now = 0  # nanoseconds since the start
         self.selection = Selection(session)
         self.hunt: Hunt | None = None
@@ -50,6 +54,7 @@ class TimelineRows(Following):
         self._tied: tuple[int, int] | None = None  # the selected row and its partner, in order
         self.marked: set[int] = set()
         """The line numbers of marked rows."""
+        self._plain = False  # whether the names of the rows do not tell them apart
 
     class Hunted(Message):
         """Sent when the search `hunt` is finished."""
@@ -103,6 +108,8 @@ class TimelineRows(Following):
     def grown(self) -> None:
         """Show new rows; the visible rows stay in place, unless `follow` is set."""
         self._now = round((time.time() - self._started) * 1e9)
+        wanted, names = self.selection.wanted, (session.columns.names for session in self.session.sessions)
+        self._plain = (wanted is not None and "name" in wanted.keys) or len(set().union(*names)) == 1
         at = self.selection.position(self.selected)
         if at is not None and at != self.cursor:
             self.shift(at - self.cursor)
@@ -113,13 +120,16 @@ class TimelineRows(Following):
     def face(self, place: int) -> Face:
         """Return the state that the look of a row depends on."""
         line = self.session.line(self.selection.place(place))
-        since = None
-        if self.deltas and place:
-            since = line.t - self.session.line(self.selection.place(place - 1)).t
+        above = self.session.line(self.selection.place(place - 1)).t if self.times != "start" and place else None
+        since = line.t - above if self.times == "above" and above is not None else None
+        clock = moment(self.session.header.started, line.t) if self.times == "clock" else None
+        day = str(clock.date()) if clock else ""
+        if above is not None and day == str(moment(self.session.header.started, above).date()):
+            day = ""
         live = line.status == "pending" and line.kind == "request" and self.session.state == "live"
         waiting = waiting_text(max(self._now - line.t, 0) / 1e9) if live else ""
         held = held_time(line.held, self._now) if line.held else None
-        return Face(line, since, waiting, line.n in self.marked, self._tie(place), held)
+        return Face(line, since, waiting, line.n in self.marked, self._tie(place), held, clock, day, self._plain)
 
     def cells(self, place: int, width: int) -> list[Cell]:
         """Return the content of a row."""
@@ -136,9 +146,23 @@ class TimelineRows(Following):
             self._select(now)
         super().watch_cursor(before, now)
 
-    def watch_deltas(self) -> None:
+    def watch_times(self) -> None:
         """Redraw the rows with the other times."""
         self.refresh()
+
+    def on_resize(self) -> None:
+        """Fit the lines to the width of the view."""
+        super().on_resize()
+        self.room = self.scrollable_content_region.width
+
+    def heading(self) -> str:
+        """Return the names of the columns; an empty text if the view is too narrow for them."""
+        if self.room < NARROW:
+            return ""
+        top = self.scroll_offset.y
+        t = self.session.line(self.selection.place(top)).t if top < self.count() else 0
+        first = moment(self.session.header.started, t)
+        return heading(self.room, self.times, first, merged=isinstance(self.session, Merged))
 
     def action_last(self) -> None:
         """Go to the newest row, and follow if there may be newer ones."""
@@ -204,12 +228,16 @@ class TimelineView(View):
 
     def compose(self) -> ComposeResult:
         """Yield the rows and the message."""
-        yield TimelineRows(self._session)
+        with Vertical(id="timeline"):
+            yield Static(id="columns", markup=False)
+            yield TimelineRows(self._session)
         yield Detail()
 
     def on_mount(self) -> None:
         """Show the message whenever the selection changes; a textual message for this would need one more drawing."""
         self.watch(self.rows, "cursor", self._moved, init=False)
+        for name in ("times", "scroll_y", "room"):
+            self.watch(self.rows, name, self._name_columns, init=False)
 
     def on_show(self) -> None:
         """Show the row that was selected while the view was hidden."""
@@ -224,10 +252,17 @@ class TimelineView(View):
         """Show new rows, and changes of the selected message."""
         rows = self.rows
         rows.grown()
+        self._name_columns()
         line = self._session.line(rows.place()) if rows.count() else None
         news = line != self._shown  # its response, or findings
         if news and (self._session.complete or self._may_tell()):
             self.show_message()
+
+    def _name_columns(self) -> None:
+        shown, text = self.query_one("#columns", Static), self.rows.heading()
+        shown.display = bool(text)
+        if text != shown.content:
+            shown.update(text, layout=False)
 
     def show_message(self) -> None:
         """Show the message of the selected row."""
@@ -341,9 +376,9 @@ class TimelineView(View):
         if side is not None:
             self.post_message(Jump(lines[side]))
 
-    def action_deltas(self) -> None:
-        """Switch between times since the start and since the row above."""
-        self.rows.deltas = not self.rows.deltas
+    def action_times(self) -> None:
+        """Show the next form of times."""
+        self.rows.times = TIME_FORMS[(TIME_FORMS.index(self.rows.times) + 1) % len(TIME_FORMS)]
         self.post_message(self.Notice())
 
     async def action_message(self, action: str) -> None:

@@ -4,10 +4,9 @@ If clients are chosen (P-01), the tools that they refuse are marked, and the rea
 of several sessions have their total cost, and duplicates.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from rich.cells import set_cell_size
 from textual.app import ComposeResult
@@ -22,10 +21,11 @@ from mcpspy.report.words import MARKS
 from mcpspy.rules import RULES, Finding, worst
 from mcpspy.text import duration_text, plural, printable, size_text
 from mcpspy.tui.model.merged import Merged
+from mcpspy.tui.model.sorting import SortColumn
 from mcpspy.tui.views.row_text import SOURCES
 from mcpspy.tui.widgets.dialogs import clients_text
 from mcpspy.tui.widgets.keys import bindings
-from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, View, column, fit
+from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, Sorted, View, column, fit, fit_name
 
 
 def limit_mark(refused: Sequence[Finding]) -> Cell:
@@ -93,8 +93,26 @@ def _limits_text(session: OpenCapture) -> str:
     return limits_text(session.clients, refused) + (", and the list as a whole" if refusals.listing else "")
 
 
-class ToolsRows(RowsOrNotice):
+def _sorted(tools: Iterable[ToolUse], column: SortColumn) -> list[ToolUse]:
+    """Return tools sorted by a column, in the order of their listing as far as they are equal."""
+    return sorted(tools, key=_VALUES[column.name], reverse=column.falling)
+
+
+_VALUES: dict[str, Callable[[ToolUse], Any]] = {
+    "listing": lambda _: 0,
+    "name": lambda tool: tool.name,
+    "calls": lambda tool: tool.calls,
+    "errors": lambda tool: tool.errors,
+    "latency": lambda tool: tool.latencies.longest,
+    "context": lambda tool: tool.context,
+}
+"""The value of a tool for each column of its `SORTS`."""
+
+
+class ToolsRows(Sorted, RowsOrNotice):
     """The rows; Enter shows the frame that belongs to a row."""
+
+    LIST = "tools"
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "view--dim", "view--error", "view--warning", "view--info", "view--heading",
@@ -105,7 +123,7 @@ class ToolsRows(RowsOrNotice):
         super().__init__()
         self._session = session
         self._said = list(sayings(session))
-        self._tools = list(session.announced.tools.values())
+        self._tools = list(session.announced.tools.values())  # as they are sorted
 
     def count(self) -> int:
         """Return the number of rows."""
@@ -117,16 +135,23 @@ class ToolsRows(RowsOrNotice):
 
     def grown(self) -> None:
         """Show the current tools; the selected row stays in place on the screen."""
-        announced, selected, below = self._session.announced, self._at(self.cursor), self.cursor - self.scroll_offset.y
-        self._tools += islice(announced.tools.values(), len(self._tools), None)
+        selected, below = self._at(self.cursor), self.cursor - self.scroll_offset.y
+        self._tools = _sorted(self._session.announced.tools.values(), self.by)
         more, self._said = len(self._said), list(sayings(self._session))
         more = len(self._said) - more
         super().grown()
-        if more:
+        if more or selected is not self._at(self.cursor):
             titles = [said.title for said in self._said]
-            title = selected.title if isinstance(selected, Announcement) else None
-            self.move_to(titles.index(title) if title in titles else self.cursor + more)
+            if isinstance(selected, ToolUse):
+                self.move_to(len(titles) + next(at for at, tool in enumerate(self._tools) if tool is selected))
+            else:
+                self.move_to(titles.index(selected.title) if selected.title in titles else self.cursor + more)
             self.scroll_to(y=self.cursor - below, animate=False)
+
+    def sort_rows(self) -> None:
+        """Sort the tools; the selected row stays selected."""
+        self.grown()
+        self.rows_sorted()
 
     def _at(self, place: int) -> Announcement | ToolUse:
         said = len(self._said)
@@ -136,7 +161,7 @@ class ToolsRows(RowsOrNotice):
         """Return the state that the look of a row depends on."""
         at = self._at(place)
         if isinstance(at, Announcement):
-            return at
+            return at, self.by
         current = self._session.announced.is_current(at)
         return (
             at.name,
@@ -158,10 +183,11 @@ class ToolsRows(RowsOrNotice):
         if isinstance(at, ToolUse):
             mark = self._mark(at)
             room -= len(mark[0])
-            return [mark, (column(at.name or "(no name)", room, 0), ""), *self._figures(at, columns)]
+            name = set_cell_size(fit_name(at.name or "(no name)", room), room)
+            return [mark, (name, ""), *self._figures(at, columns)]
         if at.title == _HEADING:
             names = "".join(f"{name:>{columns[name]}}" for name in columns)
-            return [(set_cell_size(_HEADING, room) + names, "view--heading")]
+            return [(self.by.marked(set_cell_size(_HEADING, room) + names, _HEADING), "view--heading")]
         return [(f"{at.title:<{_SENTENCE_TITLE}}", "view--dim"), (fit(at.text, width - _SENTENCE_TITLE), "")]
 
     @property
@@ -270,8 +296,10 @@ class ServerTool(NamedTuple):
     listed: bool
 
 
-class MergedToolsView(RowsOrNotice):
+class MergedToolsView(Sorted, RowsOrNotice):
     """A row for each tool of each session, below the totals."""
+
+    LIST = "tools"
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "view--dim", "view--error", "view--warning", "view--info", "view--heading",
@@ -296,9 +324,20 @@ class MergedToolsView(RowsOrNotice):
         return ""
 
     def grown(self) -> None:
-        """Show the current tools."""
+        """Show the current tools; the selected row stays selected."""
+        selected = self._tools[self.cursor - _MERGED_HEAD].tool if self.cursor >= _MERGED_HEAD else None
         self._find()
+        self._tools.sort(key=lambda it: it.which)  # the order of their listing, in each session
+        self._tools.sort(key=lambda it: _VALUES[self.by.name](it.tool), reverse=self.by.falling)
         super().grown()
+        if selected:
+            at = next(at for at, it in enumerate(self._tools) if it.tool is selected)
+            self.shift(at + _MERGED_HEAD - self.cursor)
+
+    def sort_rows(self) -> None:
+        """Sort the tools; the selected one stays selected."""
+        self.grown()
+        self.rows_sorted()
 
     def _find(self) -> None:
         """Update the tools and their duplicates, if they have changed."""
@@ -322,7 +361,7 @@ class MergedToolsView(RowsOrNotice):
     def face(self, place: int) -> Hashable:
         """Return the state that the look of a row depends on."""
         if place < _MERGED_HEAD:
-            return self._sums() if place == 0 else place
+            return self._sums() if place == 0 else (place, self.by)
         it = self._tools[place - _MERGED_HEAD]
         return (
             it.which,
@@ -344,7 +383,7 @@ class MergedToolsView(RowsOrNotice):
             heading = (
                 f"{'session':<{_SESSION}}  {'tool':<{max(name - 2, 0)}}{titles}{'  also on other servers'[:other]}"
             )
-            return [(heading[:width], "view--heading")]
+            return [(self.by.marked(heading, _HEADING)[:width], "view--heading")]
         it = self._tools[place - _MERGED_HEAD]
         figures = [
             f"{text:>{columns}}" for text, columns in zip(self._figures(it), _MERGED_FIGURES.values(), strict=True)
@@ -353,7 +392,7 @@ class MergedToolsView(RowsOrNotice):
         return [
             (column(it.server, _SESSION), f"timeline--source{it.which % SOURCES}"),
             limit_mark(self._refused(it)),
-            (column(it.tool.name or "(no name)", max(name - 2, 0)), ""),
+            (set_cell_size(fit_name(it.tool.name or "(no name)", max(name - 3, 0)), max(name - 2, 0)), ""),
             (figures[0], "" if it.listed else "view--dim"),
             (figures[1], "" if it.tool.calls else "view--dim"),
             (figures[2], "view--error"),

@@ -24,6 +24,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from mcpspy.text import printable
+from mcpspy.tui.model.sorting import SORTS, SortColumn
 from mcpspy.tui.textual_internals import update_scrollbars
 from mcpspy.tui.widgets.keys import bindings
 
@@ -32,6 +33,9 @@ _STRIPS = 500  # maximum number of cached rows
 SLICE, BREATH = 0.008, 0.001
 """Seconds of background work at a time, and seconds of the pause after it, for keys and the screen."""
 _SHORT, _JUST_NOW = 0.001, 0.03  # seconds: the slice just after a key, and how long that lasts
+
+_LONGEST_NAME, _SHORTEST_NAME = 300, 8
+"""The maximum characters of a name that are shown; the minimum columns of a name that is shortened in the middle."""
 
 Cell = tuple[str, str]
 """A text and its component class, which defines its style."""
@@ -46,9 +50,14 @@ class Jump(Message):
 
 
 class Keyed(App[None]):
-    """An application that records the time of the last user input."""
+    """An application that records the time of the last user input, and how lists are sorted."""
 
     pressed = 0.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sorted_by: dict[str, int] = {}
+        """By list of `SORTS`: the chosen column; it is kept while the program runs."""
 
     async def on_event(self, event: Event) -> None:
         """Record the time of keys and mouse events."""
@@ -227,6 +236,17 @@ def fit(text: str, columns: int) -> str:
     return shown if cell_len(shown) <= columns else set_cell_size(shown, max(columns - 1, 0)) + "…"[:columns]
 
 
+def fit_name(name: str, columns: int) -> str:
+    """Return a name in at most `columns` columns, shortened in the middle: long names often differ only at the end."""
+    shown = printable(name, _LONGEST_NAME)
+    if columns < _SHORTEST_NAME or cell_len(shown) <= columns:
+        return fit(name, columns)
+    end = shown[-(columns // 2) :]
+    while cell_len(end) > columns // 2 or not cell_len(end[0]):  # wide characters; marks on the character before
+        end = end[1:]
+    return f"{set_cell_size(shown, columns - 1 - cell_len(end))}…{end}"
+
+
 def column(text: str, columns: int, blanks: int = 1) -> str:
     """Return captured text in a column of that width, with at least `blanks` at its end."""
     return set_cell_size(fit(text, columns - blanks), columns)
@@ -243,6 +263,42 @@ class View(Vertical):
     def grown(self) -> None:
         """Show new content."""
         raise NotImplementedError
+
+
+class Sorted(Rows):
+    """A list that can be sorted by some columns; a subclass sorts its rows."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("sorted list")
+    LIST: ClassVar[str]
+    """Its name in `SORTS`."""
+
+    class Resorted(Message):
+        """The rows were sorted, so the heading may change."""
+
+    @property
+    def by(self) -> SortColumn:
+        """The column by which it is sorted."""
+        app = self.app if self.is_attached else None
+        return SORTS[self.LIST][app.sorted_by.get(self.LIST, 0) if isinstance(app, Keyed) else 0]
+
+    def action_sort(self) -> None:
+        """Sort by the next column, and show the first rows."""
+        columns = SORTS[self.LIST]
+        if isinstance(self.app, Keyed):
+            self.app.sorted_by[self.LIST] = (columns.index(self.by) + 1) % len(columns)
+        self.sort_rows()
+        self.move_to(0)
+        self._keep_in_view()
+
+    def sort_rows(self) -> None:
+        """Sort the rows, and call `rows_sorted`; the selected one stays selected."""
+        raise NotImplementedError
+
+    def rows_sorted(self) -> None:
+        """Show the sorted rows."""
+        self.rows_changed()
+        self.refresh()
+        self.post_message(self.Resorted())
 
 
 class RowsOrNotice(Rows):

@@ -15,12 +15,13 @@ from mcpspy.errors import FilterError
 from mcpspy.filters import parse
 from mcpspy.filters.terms import row_text
 from mcpspy.sharing.page.contents import page_row
-from mcpspy.timeline import final_rows, wall_time
+from mcpspy.timeline import Row, final_rows, wall_time
 from tests import NIGHTLY
 from tests.filters.test_cases import CASES, STARTED
 from tests.sharing.page.sources import PAGE
 from tests.timelines import CAPTURES
 from tests.transcript import capture
+from tests.zones import zone
 
 HERE = Path(__file__).parent
 ODD = """
@@ -92,13 +93,31 @@ def test_every_case_gives_its_rows_or_its_mistake(tmp_path):
     names = {case["capture"] for case in CASES if "rows" in case}
     sessions = {name: session(name, str(CAPTURES / name))[2] for name in names}
     sessions[""] = {"started": STARTED, "rows": [], "texts": []}
-    answers = ask(tmp_path, sessions, [(case.get("capture", ""), case["filter"]) for case in CASES])
-    for case, answer in zip(CASES, answers, strict=True):
-        if "rows" in case:
-            rows = sessions[case["capture"]]["rows"]
-            assert [rows[place]["n"] for place in answer["rows"]] == case["rows"], case
-        else:
-            assert (answer["error"], answer["column"]) == (case["error"], case["column"]), case
+    for name in {case.get("zone", "UTC") for case in CASES}:
+        cases = [case for case in CASES if case.get("zone", "UTC") == name]
+        with zone(name):
+            answers = ask(tmp_path, sessions, [(case.get("capture", ""), case["filter"]) for case in cases])
+        for case, answer in zip(cases, answers, strict=True):
+            if "rows" in case:
+                rows = sessions[case["capture"]]["rows"]
+                assert [rows[place]["n"] for place in answer["rows"]] == case["rows"], case
+            else:
+                assert (answer["error"], answer["column"]) == (case["error"], case["column"]), case
+
+
+@needs_node
+@pytest.mark.parametrize("started", ["2026-03-28T21:00:00Z", "2026-10-24T21:00:00Z"])
+def test_a_day_on_which_clocks_change_has_23_or_25_hours_and_a_time_that_they_skip_is_later(tmp_path, started):
+    rows = [Row(n, n * 1800 * 10**9, "stderr", "server") for n in range(60)]
+    given = {"started": started, "rows": [{"t": row.t / 1e9} for row in rows], "texts": [""] * len(rows)}
+    day = "2026-03-29" if "-03-" in started else "2026-10-25"
+    values = (day, f"{day}T02:30", f">={day}T03:00", f"{day}T02:00..{day}T03:00", f"{day}T03:00")
+    texts = [f"time:{value}" for value in values]
+    with zone("Europe/Oslo"):
+        answers = ask(tmp_path, {"": given}, [("", text) for text in texts])
+        found = [[row.n for row in rows if parse(text, started)(row)] for text in texts]
+    assert [answer["rows"] for answer in answers] == found
+    assert [len(found[0]), found[1]] == ([46, [9]] if "-03-" in started else [50, [7]])
 
 
 @needs_node

@@ -8,7 +8,9 @@ import pytest
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model.calls import Calls
 from mcpspy.tui.model.merged import Merged
+from mcpspy.tui.model.sorting import SORTS
 from tests.browse.test_timeline import grow
+from tests.each import each
 from tests.limits import LIMIT
 from tests.timelines import GOLDEN
 from tests.transcript import begin, finish
@@ -70,3 +72,40 @@ def test_the_calls_of_a_merge_are_placed_in_slices(tmp_path):
         assert (len(calls), slices > 1) == (400, True)
         numbers = [calls.at(place).request.n for place in range(400)]
         assert numbers == sorted(numbers)
+
+
+VALUES = {
+    "time": lambda call: 0,
+    "latency": lambda call: call.request.latency,
+    "size": lambda call: call.response.size if call.response else None,
+    "status": lambda call: (call.request.failed, call.request.status),
+    "name": lambda call: call.request.name or call.request.method or "",
+}
+
+
+def check_orders(shown):
+    """Check the order of the calls by each column."""
+    calls = Calls(shown)
+    while calls.grow(1.0):
+        pass
+    assert len(calls)
+    for column in SORTS["calls"][1:]:
+        values = [VALUES[column.name](calls.at(place)) for place in calls.order(column)]
+        known = [value for value in values if value is not None]
+        assert known == sorted(known, reverse=column.falling), column.name
+        assert values == known + [None] * (len(values) - len(known))
+        assert sorted(calls.order(column)) == list(range(len(calls)))
+
+
+@each("path", GOLDEN)
+def test_the_calls_of_golden_captures_are_sorted_by_each_column_and_those_without_a_value_are_last(path):
+    with closing(grow(OpenCapture(str(path)))) as session:
+        check_orders(session)
+
+
+def test_the_calls_of_a_merge_are_sorted_by_each_column(tmp_path):
+    no = '{"id":1,"error":{"code":-1,"message":"no"}}'
+    texts = ("@1 > 1 tools/list\n@2 < 1 = {}\n@3 > 2 ping", f"@1.5 > 1 b\n@1.6 < {no}\n@4 > 2 a\n@4.1 < 2 = {{}}")
+    paths = [test_merged.capture(tmp_path / f"{n}.jsonl", n, text) for n, text in enumerate(texts)]
+    with closing(test_merged.grown(Merged([OpenCapture(str(path)) for path in paths]))) as merged:
+        check_orders(merged)

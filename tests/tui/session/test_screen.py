@@ -17,6 +17,7 @@ from tests import NIGHTLY
 from tests.timelines import GOLDEN
 from tests.transcript import begin, capture, finish, record
 from tests.tui.screen import detail, lines, message, on_screen, opened, play, resize, shown, strips, timeline, until
+from tests.zones import zone
 
 PINGS = "".join(f'> {{"id":{n},"method":"ping"}}\n' for n in range(100))
 CALLS = """
@@ -310,14 +311,73 @@ def test_marks_stand_in_the_row_and_are_gone_through_and_t_shows_the_time_since_
         assert (rows.selected, rows.marked) == (6, {8})
 
         assert "1.500" in shown(rows)[1]
+        assert on_screen(pilot, "since start")()
         await pilot.press("t")
         await until(pilot, lambda: "+1.499" in shown(rows)[1])
         assert "0.001" in shown(rows)[0]
+        assert on_screen(pilot, "since above")()
         await typed(pilot, "slash", "kind:result")
         await until(pilot, lambda: numbers(pilot) == [6, 8, 10])
         await until(pilot, lambda: "+0.100" in shown(rows)[1])
 
     play(scenario, calls)
+
+
+def test_t_shows_the_time_of_day_in_local_time_and_the_heading_its_date_and_zone(tmp_path):
+    path = capture(tmp_path / "a.jsonl", "@1 > 1 ping\n@2 < 1 = {}\n@7205 > 2 ping\n@7206 < 2 = {}")  # from 16:00 UTC
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("t", "t")
+        await until(pilot, on_screen(pilot, "11-24 +06:00"))
+        found = shown(rows)[:4]
+        assert [" ".join(line.split()[1:2]) for line in found] == [
+            "22:00:01.123", "22:00:02.123", "00:00:05.123", "00:00:06.123",
+        ]  # fmt: skip
+        assert ["── 2025-11-2" in line for line in found] == [True, False, True, False]
+        await pilot.press("G")
+        await until(pilot, lambda: " 2025-11-2" in message(pilot) and "+06:00" in message(pilot))
+        await typed(pilot, "slash", "time:2025-11-25")
+        await until(pilot, lambda: numbers(pilot) == [7, 8])
+        await until(pilot, on_screen(pilot, "11-25 +06:00"))
+        await pilot.press("escape", "t")
+        await until(pilot, on_screen(pilot, "since start"))
+
+    with zone("Asia/Dhaka"):
+        play(scenario, path)
+
+
+def test_the_heading_needs_sixty_columns(calls):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        height = rows.size.height
+        await resize(pilot, 61, 30)
+        await until(pilot, on_screen(pilot, "  number     start    message"))
+        await resize(pilot, 60, 30)
+        await until(pilot, lambda: not on_screen(pilot, "number")())
+        assert rows.size.height == height + 1
+
+    play(scenario, calls, size=(120, 30))
+
+
+def test_a_name_that_all_rows_have_gives_way_to_what_tells_them_apart(tmp_path):
+    params = f'"params":{{"name":"a_name_of_some_length","arguments":{{"x":"{"y" * 60}"}}}}'
+    asks = [f'> {{"id":{n},"method":"tools/call",{params}}}\n' for n in (1, 2)]
+    path = capture(tmp_path / "a.jsonl", "".join(asks))
+    other = capture(tmp_path / "b.jsonl", asks[0] + '> 2 tools/call {"name":"b"}')
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        plain = "tools/call a_n…ngth" in shown(rows)[0]
+        assert plain != ("tools/call a_name_of_some_length" in shown(rows)[0])
+        found.append(plain)
+        await typed(pilot, "slash", "name:a*")
+        await until(pilot, lambda: "tools/call a_n…ngth" in shown(rows)[0])
+
+    found = []
+    for each in (path, other):
+        play(scenario, each, size=(100, 30))
+    assert found == [True, False]
 
 
 def test_digits_and_clicks_show_the_views_which_have_their_own_place_and_lead_back(calls):
@@ -326,7 +386,7 @@ def test_digits_and_clicks_show_the_views_which_have_their_own_place_and_lead_ba
         assert on_screen(pilot, "1/8")()
         for key in "2345":
             await pilot.press(key)
-            await until(pilot, lambda: not rows.parent.display)
+            await until(pilot, lambda: not rows.parent.parent.display)
             assert pilot.app.focused is not None
             assert pilot.app.focused is not rows
         await pilot.press("escape")

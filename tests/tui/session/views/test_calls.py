@@ -4,7 +4,7 @@ from unittest.mock import patch
 
 import pytest
 
-from mcpspy.tui.views.calls import CallsView
+from mcpspy.tui.views.calls import CallsRows, CallsView
 from tests.transcript import WALL, begin, capture, finish, record
 from tests.tui.model import test_merged
 from tests.tui.screen import on_screen, opened, play, sessions, shown, timeline, until
@@ -87,3 +87,52 @@ def test_a_merge_has_the_calls_of_all_sessions_and_enter_leads_to_the_timeline(t
         await until(pilot, lambda: timeline(pilot).has_focus and timeline(pilot).cursor == 1)
 
     play(scenario, *paths)
+
+
+def called(rows):
+    """Return the names of the calls on the screen."""
+    return [line.split("→")[1].split()[0] for line in shown(rows) if "→" in line]
+
+
+def asks(number, name):
+    return f'{{"id":{number},"method":"tools/call","params":{{"name":"{name}"}}}}'
+
+
+def test_calls_are_sorted_and_stay_so_while_more_come_and_in_the_next_session(tmp_path):
+    writer = begin(tmp_path / "a.jsonl")
+    no = '{"id":2,"error":{"code":-1,"message":"no"}}'
+    record(writer, f"@1 > {asks(1, 'c')}\n@2 < 1 = {{}}\n@3 > {asks(2, 'a')}\n@6 < {no}")
+
+    async def scenario(pilot):
+        await until(pilot, lambda: sessions(pilot).count() == 1)
+        await pilot.press("enter", "7")
+        await until(pilot, on_screen(pilot, "request↑"))
+        rows = pilot.app.screen.query_one(CallsRows)
+        assert rows.follow
+        assert called(rows) == ["c", "a"]
+        await pilot.press("S")
+        await until(pilot, on_screen(pilot, "latency↓"))
+        assert (called(rows), rows.cursor, rows.follow) == (["a", "c"], 0, False)
+        await pilot.press("down")
+        record(writer, f"@10 > {asks(3, 'b')}\n@12 < 3 = {{}}")
+        await until(pilot, lambda: called(rows) == ["a", "b", "c"])
+        assert rows.cursor == 2, "the selected call stays selected"
+        await pilot.press("enter")
+        await until(pilot, lambda: timeline(pilot).selected == 5)
+        await pilot.press("7", "S", "S")
+        await until(pilot, on_screen(pilot, "status↓"))
+        assert called(rows)[0] == "a"
+        await pilot.press("S")
+        await until(pilot, on_screen(pilot, "call↑"))
+        finish(writer)
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: sessions(pilot).has_focus)
+        await pilot.press("enter", "7")
+        await until(pilot, on_screen(pilot, "call↑"))
+        rows = pilot.app.screen.query_one(CallsRows)
+        await until(pilot, lambda: called(rows) == ["a", "b", "c"])
+        await pilot.press("f")
+        await until(pilot, on_screen(pilot, "request↑"))
+        assert (called(rows), rows.cursor) == (["c", "a", "b"], 2)
+
+    play(scenario, tmp_path)

@@ -1,6 +1,7 @@
 """The text of a row in the timeline, without a screen."""
 
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from itertools import product
 
 import pytest
@@ -8,7 +9,7 @@ from rich.cells import cell_len
 
 from mcpspy.browse.gates import HeldTime
 from mcpspy.browse.timeline import Source, TimelineRow
-from mcpspy.tui.views.row_text import Face, cells, latency_bar, waiting_text
+from mcpspy.tui.views.row_text import Face, cells, heading, latency_bar, waiting_text
 from mcpspy.wire.jsonrpc import Id
 from tests.browse.test_findings import finding
 from tests.each import each
@@ -18,13 +19,16 @@ CALL = TimelineRow(17, 8_123_000, "request", "client", id=Id("number", "3"), met
 CALL.name = "get_all_coding_standards_of_everybody"
 
 
-def face(line=CALL, *, since=None, waiting="", marked=False, tie=" ", held=None):
-    return Face(line, since, waiting, marked, tie, held)
+def face(line=CALL, *, since=None, waiting="", marked=False, tie=" ", held=None, **named):
+    return Face(line, since, waiting, marked, tie, held, **named)
 
 
 def text(*args, width=120, **named):
     """Return the text of the row."""
     return "".join(text for text, _ in cells(face(*args, **named), width))
+
+
+NOON = datetime(2026, 11, 20, 12, 0, 0, 123456, tzinfo=timezone(timedelta(hours=1)))
 
 
 def colours(line, width, part):
@@ -71,13 +75,71 @@ def test_times_are_to_the_microsecond_where_there_is_room(width, time):
     if time:
         since = text(width=width, since=8_123_000)
         assert f" +{time.strip()} " in since
+        assert " +98765.43210  → " in text(width=width, since=98_765_432_100_000) or width < 100
+        assert text(width=width, since=98_765_432_100_000).index("→") == since.index("→")
 
 
 def test_a_name_that_is_cut_says_so():
     result = replace(CALL, kind="result", latency=1)
-    assert "tools/call get_all_coding_standards_of_… ok " in text(result, width=76)
+    assert "tools/call get_all_coding…s_of_everybody ok " in text(result, width=76)
     assert "get_all_coding_standards_of_everybody" in text(width=76)  # a request shows nothing else
     assert "get_all_coding_standards_of_everybody" in text(width=120)
+
+
+def test_a_long_name_leaves_room_for_the_preview_and_more_if_all_rows_have_it():
+    line = replace(CALL, text='query="the weather of tomorrow in all cities of the north" days=3')
+    assert '→ tools/call get_all_cod…of_everybody  query="the weather o…   id 3' in text(line, width=100)
+    assert '→ tools/call get…body  query="the weather of tomorrow in al' in text(line, width=100, plain=True)
+    assert '→ tools/call get_all_coding_standards_of_everybody  query="the weather' in text(line, width=200, plain=True)
+    assert "get_all_coding_standards_of_eve" not in text(line, width=60)
+
+
+@pytest.mark.parametrize("width", [200, 120, 100, 80, 60, 40])
+def test_a_failing_answer_shows_its_status_and_its_error_before_all_else(width):
+    told = "Unknown city Olso; did you mean Oslo? The cities are at weather://cities"
+    failed = replace(CALL, kind="result", status="tool-error", outcome="tool-error", text=told, latency=12_000_000)
+    shown = text(failed, width=width)
+    assert f"→ tool-error {told[: {40: 4, 60: 15}.get(width, 25)]}" in shown
+    assert cell_len(shown) == width
+    assert (told in shown) == (width == 200)
+    assert ("tools/call get_all_coding_standards_of_everybody" in shown) == (width == 200)
+    assert colours(failed, width, "Unk") == {"timeline--error"}
+    assert "→ error -32602" in text(
+        replace(failed, kind="error", status="error", outcome="error", text="-32602 no"), width=width
+    )
+    normal = text(replace(failed, outcome="error", expected="probe"), width=width)
+    assert "→ tools/call" in normal, "a failure that is normal is a row like others"
+
+
+@pytest.mark.parametrize("merged", [False, True])
+@pytest.mark.parametrize("width", [200, 130, 120, 119, 100, 99, 90, 80, 70, 69, 60])
+def test_the_heading_stands_over_the_columns(width, merged):
+    line = replace(CALL, kind="result", status="ok", latency=12_300_000, size=8_100, source=Source(1, 17, "weather"))
+    line = line if merged else replace(line, source=None)
+    for form, time, since, clock in (
+        ("start", "0.008", None, None),
+        ("above", "+0.000", 5_000, None),
+        ("clock", "12:00:00.123", None, NOON),
+    ):
+        row, names = text(line, width=width, since=since, clock=clock), heading(width, form, NOON, merged=merged)
+        ends = {word: names.index(word) + len(word) for word in names.split()}
+        assert len(names) == width
+        assert row[: ends["number"]].endswith("#17")
+        assert time in row[: ends["+01:00" if clock else form]].split()[-1]
+        assert row[: ends.get("latency") or ends["outcome"]].endswith("12.3 ms")
+        assert row[: ends.get("status", width)].rstrip().endswith("ok" if "status" in ends else "12.3 ms")
+        assert row[: ends.get("size", width)].endswith("8.1 kB" if "size" in ends else "12.3 ms")
+        assert names.index("message") == row.index("tools/call")
+        assert ("size" in ends, "session" in ends) == (width - 12 * merged >= 90, merged)
+
+
+def test_a_moment_is_a_time_of_day_and_its_day_stands_where_it_begins():
+    assert " 12:00:00.123  → tools/call" in text(width=60, clock=NOON)
+    shown = text(width=120, clock=NOON, day="2026-11-20")
+    assert "── 2026-11-20 " in shown
+    assert cell_len(shown) == 120
+    begins = replace(CALL, turn="turn 2 · after 14 min", source=Source(1, 4, "weather"), text="")
+    assert "── 2026-11-20 · turn 2 · after 14 min" in text(begins, width=140, clock=NOON, day="2026-11-20")
 
 
 def test_what_a_message_says_stands_beside_its_method():

@@ -54,7 +54,7 @@ def test_a_row_says_what_it_is_and_how_it_went(tmp_path):
         assert [line[:1] for line in shown(rows)][:4] == ["✗", "✗", "✗", " "]
         assert [" ".join(line.lstrip("✗!· ").split()) for line in shown(rows)][:9] == [
             "#5 0.001 ┌→ tools/call forecast id 1 59 B",
-            "#6 1.500 └← tools/call forecast isError=true id 1 tool-error 1.50 s 34 B",
+            "#6 1.500 └← tool-error isError=true tools/call forecast id 1 1.50 s 34 B",
             "#7 1.501 → notifications/initialized 38 B",
             "#8 1.502 ← stderr: warming up",
             "#9 1.503 ← invalid: not JSON (error at character 0): not JSON",
@@ -227,7 +227,7 @@ def test_the_message_stands_below_or_beside_the_timeline(tmp_path):
             await resize(pilot, *size)
             wide = size[0] >= 130
             await until(
-                pilot, lambda size=size, wide=wide: (detail(pilot).region.y == rows.region.y) == wide or size[1] < 10
+                pilot, lambda size=size, wide=wide: (detail(pilot).region.y < rows.region.y) == wide or size[1] < 10
             )
             for strip in strips(pilot.app):
                 assert strip.cell_length == size[0]

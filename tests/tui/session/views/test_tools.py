@@ -3,12 +3,12 @@
 from textual.widgets import Static
 
 from mcpspy import overview
-from mcpspy.tui.views.tools import ToolsView
+from mcpspy.tui.views.tools import ToolsRows, ToolsView
 from tests.browse.test_refusals import BEGIN
 from tests.browse.test_refusals import listed as listing
 from tests.test_overview import HANDSHAKE, called, listed
 from tests.transcript import begin, capture, finish, record
-from tests.tui.screen import resize, shown
+from tests.tui.screen import opened, play, resize, shown, until
 from tests.tui.views import view
 
 SAID = HANDSHAKE + listed(1, '{"name":"forecast"}', '{"name":"idle"}') + called(2, "forecast", seconds=0.25)
@@ -147,3 +147,39 @@ def test_p_01_what_chosen_clients_refuse_is_marked_and_explained(tmp_path):
         assert not [line for line in words(app) if line.startswith(("limits of", "✗"))]
 
     view(ToolsView, path, scenario)
+
+
+def test_tools_are_sorted_by_each_column_and_the_selected_row_stays_selected(tmp_path):
+    orders = {
+        "tool↑": ["forecast", "idle", "missing"],
+        "↓calls": ["forecast", "missing", "idle"],
+        "errors↓": ["forecast", "idle", "missing"],
+        "max↓": ["forecast", "missing", "idle"],
+        "context↓": ["forecast", "idle", "missing"],
+    }
+
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("3")
+        rows = pilot.app.screen.query_one(ToolsRows)
+        for heading, order in orders.items():
+            await pilot.press("S")
+            await until(pilot, lambda heading=heading: any(heading in line for line in shown(rows)), heading)
+            names = [line.split()[0] for line in shown(rows) if line]
+            assert names[-3:] == order, heading
+            assert rows.cursor == 0
+        await pilot.press("S", "end")
+        await until(pilot, lambda: not any("context↓" in line for line in shown(rows)))
+
+    play(scenario, capture(tmp_path / "a.jsonl", SAID))
+
+
+def test_a_long_name_of_a_tool_is_shortened_in_the_middle(tmp_path):
+    names = ("mcp__weather_server__get_daily_forecast", "mcp__weather_server__get_daily_history")
+    said = HANDSHAKE + listed(1, *(f'{{"name":"{name}"}}' for name in names))
+
+    async def scenario(pilot):
+        await resize(pilot, 60, 20)
+        assert [line.split()[0] for line in words(pilot.app)[-2:]] == ["mcp__weat…_forecast", "mcp__weat…y_history"]
+
+    view(ToolsView, capture(tmp_path / "a.jsonl", said), scenario)
