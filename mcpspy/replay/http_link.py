@@ -12,19 +12,20 @@ import http.client
 import os
 import queue
 import re
-import signal
 import socket
 import sys
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.json_values import member
-from mcpspy.replay.link import FLOODS, KILL, PATIENCE, Ended, Failed, end_group
+from mcpspy.process.ending import KILL, end, signal_group
+from mcpspy.replay.link import FLOODS, PATIENCE, Ended, Failed
 from mcpspy.replay.script import CANCELLED
 from mcpspy.replay.streams import chunks, lines, room
 from mcpspy.secrets.redactor import shown
@@ -73,7 +74,7 @@ class WebLink:
             self._proxy.wait()
             raise CaptureError((said or ["the proxy did not start"])[-1].removeprefix("mcpspy: "))
         if not os.path.exists(path):  # a proxy continues without a capture
-            end_group(self._proxy, KILL)
+            signal_group(self._proxy.pid, KILL)
             self._proxy.wait()
             raise CaptureError(f"cannot write a capture to {path}")
         self._session: dict[str, str] = {}  # the headers of the session
@@ -93,10 +94,7 @@ class WebLink:
         """Stop sending, then end the proxy, and with it every stream."""
         self._to_send.put(None)
         self._threads[0].join(PATIENCE)
-        for number in (signal.SIGTERM, KILL):
-            end_group(self._proxy, number)
-            if self._gone.wait(PATIENCE):
-                return
+        end(self._gone.wait, partial(signal_group, self._proxy.pid), 0, PATIENCE)
 
     def wait(self) -> None:
         """Wait in the main thread until the proxy has exited."""

@@ -15,24 +15,23 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from mcpspy.errors import CaptureError
+from mcpspy.process.ending import KILL, end, signal_group
 from mcpspy.recording.recording import Channel, Recording
 from mcpspy.replay.streams import chunks, lines, room, send
 from mcpspy.wire.jsonrpc import Id
 
 if sys.platform == "win32":
-    from mcpspy.process.child_windows import WindowsChild as Child
     from mcpspy.process.child_windows import environment, spawn
 else:
-    from mcpspy.process.child import Child, environment, spawn
+    from mcpspy.process.child import environment, spawn
 
 PATIENCE = 2.0  # seconds for a server to exit by itself, and again after SIGTERM
 CLOSED = 2.0
 """Seconds to wait for the exit of a server that closed its stdout, because the exit code tells more."""
 _DRAIN = 0.25  # seconds to read what a server left in its pipes, if another process holds them open
-KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
-"""The signal that no process survives; Windows has only one way to end a process."""
 FLOODS = "said far more than in the capture"
 """The reason for a server that never stops sending."""
 
@@ -75,7 +74,7 @@ class Link:
         variables = [os.fsdecode(variable) for variable in environ]
         self._recording.begin("stdio", name, output=path, environ={}, argv=argv, variables=variables)
         if self._recording.path is None:
-            end_group(self._server, KILL)
+            signal_group(self._server.pid, KILL)
             self._server.wait()
             raise CaptureError(reports[-1].partition(";")[0])
         for sentence in reports:
@@ -98,10 +97,7 @@ class Link:
     def close(self) -> None:
         """Stop sending, and make the server exit: by itself, by SIGTERM, by SIGKILL."""
         self._to_send.put(None)
-        for number in (signal.SIGTERM, KILL):
-            if self._gone.wait(PATIENCE):
-                return
-            end_group(self._server, number)
+        end(self._gone.wait, partial(signal_group, self._server.pid), PATIENCE, PATIENCE)
 
     def wait(self) -> None:
         """Wait in the main thread until the server has exited; its last lines come before that in `heard`."""
@@ -109,7 +105,7 @@ class Link:
         self._gone.set()
         for reader in self._readers:
             reader.join(_DRAIN)
-        end_group(self._server, KILL)  # processes that it started and left behind
+        signal_group(self._server.pid, KILL)  # processes that it started and left behind
         self.heard.put(Ended(f"exited with code {code}" if code >= 0 else f"was killed by signal {-code}"))
         for channel in (self._stdin, self._stdout, self._stderr):
             channel.end(self._now(), "exit")
@@ -117,7 +113,7 @@ class Link:
 
     def _interrupt(self, _: int) -> None:
         if self.interrupted:  # the second signal kills at once
-            end_group(self._server, KILL)
+            signal_group(self._server.pid, KILL)
         self.interrupted = True
         self.heard.put(Ended("was left"))
 
@@ -170,14 +166,3 @@ def signals_restored() -> Iterator[None]:
             if handler is not None and signal.getsignal(number) != handler:
                 signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-def end_group(server: Child, number: int) -> None:
-    """Send a signal to a server in a process group of its own, and to all processes that it started."""
-    try:
-        if sys.platform == "win32":
-            os.kill(server.pid, number)
-        else:
-            os.killpg(server.pid, number)
-    except (ProcessLookupError, PermissionError):  # it has just exited; macOS raises PermissionError for zombies
-        pass

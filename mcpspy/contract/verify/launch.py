@@ -21,13 +21,13 @@ if sys.platform == "win32":
     raise ImportError("mcpspy.contract.verify.launch needs POSIX: `mcpspy verify` does not run on Windows")
 
 from mcpspy.process.child import spawn_error
+from mcpspy.process.ending import KILL, signal_group
 
 ROOM = 64 << 20
 """Bytes that a process may write to a stream in one run."""
 _LINE = 64  # bytes of memory that a line needs in addition
 _PR_SET_CHILD_SUBREAPER = 36
 _SOON = 5.0  # seconds for work of the kernel alone
-KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 class Launched:
@@ -102,10 +102,7 @@ class Launched:
     def kill(self) -> None:
         """End it, and all processes that it started."""
         self._to_send.put(None)
-        try:
-            os.killpg(self.pid, KILL)
-        except (ProcessLookupError, PermissionError):  # ended; macOS raises PermissionError for zombies
-            pass
+        signal_group(self.pid, KILL)
         self._process.wait(_SOON)
         _own.discard(self.pid)
         end_orphans()
