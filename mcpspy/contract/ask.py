@@ -20,13 +20,13 @@ from mcpspy.capture.records import Frame, Open
 from mcpspy.conversation.offers import LISTED
 from mcpspy.errors import CaptureError
 from mcpspy.json_values import member
-from mcpspy.replay.link import FLOODS, Ended, Failed, Link, signals_restored
 from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS
 from mcpspy.text import printable
+from mcpspy.transport.link import FLOODS, Ended, Failed, Link, signals_restored
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result, parse
 
 if TYPE_CHECKING:
-    from mcpspy.replay.http_link import WebLink
+    from mcpspy.transport.http_link import WebLink
 
 ROOM = 8 << 20
 """Bytes that a server is expected to send. It may send ten times as much."""

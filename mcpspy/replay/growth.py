@@ -30,7 +30,7 @@ from mcpspy.recording.copy import write_with_sessions
 from mcpspy.replay.match import Matcher
 from mcpspy.replay.mock import Heard, Missing
 from mcpspy.replay.script import Turn, accept, script_of
-from mcpspy.replay.streams import chunks, lines, send
+from mcpspy.transport.streams import chunks, lines, send
 from mcpspy.wire.jsonrpc import Request
 
 PATIENCE = 1.2

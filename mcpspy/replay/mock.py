@@ -33,8 +33,8 @@ from mcpspy.replay.differences import Difference, answer_differences
 from mcpspy.replay.issued_values import canonical, edited, json_text, rewritten
 from mcpspy.replay.match import STRATEGIES, Matcher, Miss, Strategy, key
 from mcpspy.replay.script import CANCELLED, PROGRESS, Script, ScriptLine, Turn, answer, progress_token
-from mcpspy.replay.streams import chunks, lines, send
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
+from mcpspy.transport.streams import chunks, lines, send
 from mcpspy.wire.jsonrpc import Body, Error, Id, Invalid, Notification, Request, Result, exact_id, parse
 
 

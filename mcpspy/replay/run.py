@@ -25,16 +25,16 @@ from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
 from mcpspy.recording.copy import write_with_sessions
 from mcpspy.replay.issued_values import Values, canonical, json_text, rewritten
-from mcpspy.replay.link import Ended, Failed, Link, signals_restored
 from mcpspy.replay.match import key
 from mcpspy.replay.script import LOG, PROGRESS, Script, ScriptLine, Turn, accept, script_of
 from mcpspy.replay.sessions import Compared, Ignored, Pairs, Rules, compare
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
+from mcpspy.transport.link import Ended, Failed, Link, signals_restored
 from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, parse
 
 if TYPE_CHECKING:
-    from mcpspy.replay.http_link import WebLink
-    from mcpspy.replay.link import Link
+    from mcpspy.transport.http_link import WebLink
+    from mcpspy.transport.link import Link
 
 LEAST = 10.0
 """Minimum time-out for a response, in seconds."""

@@ -9,9 +9,9 @@ from mcpspy.capture.reader import Capture
 from mcpspy.contract.ask import ROOM, record_offer
 from mcpspy.contract.lock import offers
 from mcpspy.errors import CaptureError
-from mcpspy.replay import link
-from mcpspy.replay.http_link import WebLink
-from mcpspy.replay.link import Link
+from mcpspy.transport import link
+from mcpspy.transport.http_link import WebLink
+from mcpspy.transport.link import Link
 from tests.limits import LIMIT
 from tests.optional import require_peers
 from tests.peers.serving import serving

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mcpspy.errors import ConfigError, UsageError
 from mcpspy.replay.sessions import Ignored, Rules
 from mcpspy.replay.settings import ReplaySettings, place, read, with_ignored, with_options
-from mcpspy.replay.streams import chunks, lines, send
+from mcpspy.transport.streams import chunks, lines, send
 from tests.each import each
 
 

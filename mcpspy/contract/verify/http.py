@@ -34,8 +34,8 @@ from mcpspy.contract.verify.session import SessionPlan, Talk, Transcript, said
 from mcpspy.contract.verify.stdio import latencies
 from mcpspy.errors import McpspyError
 from mcpspy.json_values import member
-from mcpspy.replay.http_link import hang_up, heads_of, shut, target
 from mcpspy.secrets.redactor import shown
+from mcpspy.transport.http_link import hang_up, heads_of, shut, target
 from mcpspy.wire.jsonrpc import Error, Request, Result, parse
 from mcpspy.wire.sse import Events, parse_event
 

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from mcpspy.replay import run
-from mcpspy.replay.link import Ended, Failed, Link
 from mcpspy.replay.run import Player
+from mcpspy.transport.link import Ended, Failed, Link
 from mcpspy.wire.jsonrpc import Id
 from tests.replay.scripts import SERVER, FakeLink, call, result, script
 

@@ -1,4 +1,4 @@
-"""A server over HTTP whose client is the replay, with `mcpspy proxy` between the two to record.
+"""A server over HTTP whose client is ours, with `mcpspy proxy` between the two to record.
 
 For the driver this is a link like any other: it sends lines and receives lines. Each line is sent as a POST. A thread
 of its own reads the response, a body or an event stream; another one reads the session's own stream. Requests begin in
@@ -25,11 +25,10 @@ from urllib.parse import urljoin, urlsplit
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.json_values import member
 from mcpspy.process.ending import KILL, end, signal_group
-from mcpspy.replay.link import FLOODS, PATIENCE, Ended, Failed
-from mcpspy.replay.script import CANCELLED
-from mcpspy.replay.streams import chunks, lines, room
 from mcpspy.secrets.redactor import shown
 from mcpspy.spec.revisions import PROTOCOL_VERSION
+from mcpspy.transport.link import FLOODS, PATIENCE, Ended, Failed
+from mcpspy.transport.streams import chunks, lines, room
 from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, parse
 from mcpspy.wire.sse import Events, parse_event
 from mcpspy.wire.subject import subject
@@ -121,7 +120,7 @@ class WebLink:
                     self._fail(body, f"the connection broke: {error or type(error).__name__}")
 
     def _post(self, line: bytes, body: Body) -> None:
-        if isinstance(body, Notification) and body.method == CANCELLED:
+        if isinstance(body, Notification) and body.method == "notifications/cancelled":
             asked = self._open.get(Id.of(member(body.params, "requestId")))
             if asked and not self._session and not self._endpoint:
                 hang_up(asked)  # in 2026-07-28 a client cancels a request by closing its response

@@ -1,4 +1,4 @@
-"""A server on stdio whose client is the replay: started, driven line by line, recorded as by a relay.
+"""A server on stdio whose client is ours: started, driven line by line, recorded as by a relay.
 
 The main thread starts the server and waits for its end, as `mcpspy.process.child` requires. One thread writes, so that
 a server that does not read blocks only that thread. Two threads read. Traffic is recorded afterwards, with the time at
@@ -20,7 +20,7 @@ from functools import partial
 from mcpspy.errors import CaptureError
 from mcpspy.process.ending import KILL, end, signal_group
 from mcpspy.recording.recording import Channel, Recording
-from mcpspy.replay.streams import chunks, lines, room, send
+from mcpspy.transport.streams import chunks, lines, room, send
 from mcpspy.wire.jsonrpc import Id
 
 if sys.platform == "win32":
