@@ -13,9 +13,11 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol, TypeVar
 
 from mcpspy.errors import CaptureError
 from mcpspy.process.ending import KILL, end, signal_group
@@ -149,6 +151,40 @@ class Link:
             yield chunk
         channel.end(self._now(), how)
         os.close(fd)
+
+
+class _Recorded(Protocol):
+    interrupted: bool
+
+    def wait(self) -> None: ...
+    def close(self) -> None: ...
+
+
+_RecordedLink = TypeVar("_RecordedLink", bound=_Recorded)
+_Outcome = TypeVar("_Outcome")
+
+
+def run_session(connect: Callable[[], _RecordedLink], play: Callable[[_RecordedLink], _Outcome]) -> _Outcome:
+    """Connect, run a client in a thread of its own until it is done, end the server, and return the client's outcome.
+
+    Call it from the main thread, while that is the only thread. Raises what `connect` and `play` raise, and
+    KeyboardInterrupt after the server has ended if a signal interrupted the session.
+    """
+
+    def played() -> _Outcome:
+        try:
+            return play(link)
+        finally:
+            link.close()
+
+    with signals_restored():
+        link = connect()
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            playing = pool.submit(played)
+            link.wait()
+        if link.interrupted:
+            raise KeyboardInterrupt
+    return playing.result()
 
 
 @contextmanager

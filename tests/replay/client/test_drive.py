@@ -28,7 +28,6 @@ def play(text, server, skip=()):
     link = FakeLink(server)
     player = Player(recorded, link, [turn for turn in recorded.turns if turn.cause.n in skip])
     player.run()
-    assert link.closed
     return link.sent, {turn.cause.n: reason for turn, reason in player.driven.reasons.items()}
 
 
