@@ -89,7 +89,7 @@ def _list(client: AskingClient, method: str, answer: float) -> None:
 
 
 def _told(error: NoAnswer) -> str:
-    if isinstance(error, Gone) and error.how == FLOODS:
+    if isinstance(error, Gone) and error.why == FLOODS:
         return f"sent more than a listing can need before it answered {error.method}"
     return str(error)
 

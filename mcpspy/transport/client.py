@@ -27,6 +27,7 @@ LISTING = 300.0
 """Seconds for all pages of a listing."""
 _PAGES = 1000  # limit for one listing
 _DECLARED = {"resourceTemplates": "resources"}
+_ESCAPED = "backslashreplace"  # a lone surrogate, which a server may send, becomes its escape in JSON
 _REPLIES: Mapping[str, Any] = {"ping": {}}
 
 
@@ -40,28 +41,38 @@ class Transport(Protocol):
 
 
 class NoAnswer(Exception):
-    """A request got no result. The text is the reason, and continues a sentence that begins with the server."""
+    """A request got no result. The text is the reason, and continues a sentence that begins with the server.
 
+    `why` is what the server, or the transport, gave as the reason.
+    """
 
-class ErrorAnswer(NoAnswer):
-    """The answer is an error, or a result of another type; `why` is the reason that the server gave."""
-
-    def __init__(self, method: str, why: str) -> None:
-        super().__init__(f"answered {method} with an error: {printable(why, 200)}")
+    def __init__(self, text: str, why: str = "") -> None:
+        super().__init__(text)
         self.why = why
 
 
+class ErrorAnswer(NoAnswer):
+    """The answer is an error, or a result of another type."""
+
+    def __init__(self, method: str, why: str) -> None:
+        super().__init__(f"answered {method} with an error: {printable(why, 200)}", why)
+
+
 class Gone(NoAnswer):
-    """The server has ended before it answered `method`; `how` is the reason."""
+    """The server has ended before it answered `method`."""
 
     def __init__(self, method: str, how: str) -> None:
-        super().__init__(f"{how} before it answered {method}")
+        super().__init__(f"{how} before it answered {method}", how)
         self.method = method
-        self.how = how
 
 
 class Late(NoAnswer):
-    """No answer came in time."""
+    """No answer to `method` came within so many seconds."""
+
+    def __init__(self, method: str, seconds: float) -> None:
+        super().__init__(f"did not answer {method} within {seconds:.0f} s")
+        self.method = method
+        self.seconds = seconds
 
 
 @dataclass(slots=True)
@@ -96,15 +107,10 @@ class AskingClient:
         """All messages of the client, but for its answers."""
         self.meta: dict[str, Any] = {}
         """What the params of each request have, if there is no handshake."""
+        self.ended: str | None = None
+        """How the server has ended; then nothing more is asked."""
         self._transport = transport
-        self._info = {"name": name, "version": __version__}
-        self._introduced = {
-            "_meta": {
-                PROTOCOL_VERSION: STATELESS[0].value,  # servers that support a later one probably support this one
-                "io.modelcontextprotocol/clientInfo": self._info,
-                "io.modelcontextprotocol/clientCapabilities": {},
-            }
-        }
+        self._name = name
         self._replies = replies
         self._aside = aside
 
@@ -113,22 +119,22 @@ class AskingClient:
 
         `probe` is the time for `server/discover`, and `start` that for `initialize`, in seconds. Raises NoAnswer.
         """
-        asked = []
+        asked, introduction = [], self_introduction(self._name)
         if discover:
-            asked.append(self._request("server/discover", self._introduced, probe))
+            asked.append(self._request("server/discover", introduction, probe))
             try:
                 if _names_revision(result := self._result(self._await(asked))):
-                    self.meta = self._introduced
+                    self.meta = introduction
                     return "server/discover", result
             except Gone:
                 raise
             except NoAnswer:
                 pass
-        told = {"protocolVersion": NEWEST_HANDSHAKE.value, "capabilities": {}, "clientInfo": self._info}
+        told = {"protocolVersion": NEWEST_HANDSHAKE.value, "capabilities": {}, "clientInfo": _info(self._name)}
         asked.append(self._request("initialize", told, start))
         while (answered := self._await(asked)) is not asked[-1]:  # it was late
             if isinstance(answered.answer, Result) and _names_revision(answered.answer.result):
-                self.meta = self._introduced
+                self.meta = introduction
                 return "server/discover", answered.answer.result
             asked = asked[-1:]
         result = self._result(answered)
@@ -179,6 +185,7 @@ class AskingClient:
             except queue.Empty:
                 break
             if isinstance(heard, Ended):
+                self.ended = heard.how
                 raise Gone([*asked][-1].method, heard.how)
             answered = self._answered(heard, asked)
             if answered:
@@ -206,13 +213,16 @@ class AskingClient:
     def _reply(self, request: Request) -> None:
         """Answer a request of the server."""
         result = self._replies.get(request.method)
-        refusal = {"error": {"code": -32601, "message": "Method not found"}}
-        self._transport.send(_line(id=request.value["id"], **(refusal if result is None else {"result": result})))
+        outcome = _json(
+            {"error": {"code": -32601, "message": "Method not found"}} if result is None else {"result": result}
+        )
+        self._transport.send(f'{{"jsonrpc":"2.0","id":{request.id.text},{outcome[1:]}'.encode(errors=_ESCAPED))
 
     def _request(self, method: str, params: Mapping[str, Any], seconds: float) -> SentMessage:
+        if self.ended:
+            raise Gone(method, self.ended)
         number = 1 + sum(it.id is not None for it in self.sent)
-        line = _line(id=number, method=method, **({"params": params} if params else {}))
-        message = SentMessage(line, method, params, Id.of(number), seconds)
+        message = SentMessage(request_line(number, method, params), method, params, Id.of(number), seconds)
         self.say(message)
         return message
 
@@ -221,19 +231,35 @@ class AskingClient:
         last = [*asked][-1]
         found = self.hear(asked, time.monotonic() + last.seconds)
         if found is None:
-            raise Late(f"did not answer {last.method} within {last.seconds:.0f} s")
+            raise Late(last.method, last.seconds)
         return found[0]
 
     def _result(self, message: SentMessage) -> Any:
         """Return the result of a request that is answered. Raises NoAnswer."""
         if isinstance(message.answer, Failed):
-            raise NoAnswer(f"did not answer {message.method}: {message.answer.how}")
+            raise NoAnswer(f"did not answer {message.method}: {message.answer.how}", message.answer.how)
         if isinstance(message.answer, Error):
             told = member(message.answer.error, "message")
             why = told if told and isinstance(told, str) else f"its error is {excerpt(message.answer.error)}"
             raise ErrorAnswer(message.method, why)
         assert message.answer
         return message.answer.result
+
+
+def request_line(number: int, method: str, params: Mapping[str, Any]) -> bytes:
+    """Return a request as a line."""
+    return _line(id=number, method=method, **({"params": params} if params else {}))
+
+
+def self_introduction(name: str) -> dict[str, Any]:
+    """Return what the params of each request have in the place of a handshake (2026-07-28); `name` is the client's."""
+    return {
+        "_meta": {
+            PROTOCOL_VERSION: STATELESS[0].value,  # servers that support a later one probably support this one
+            "io.modelcontextprotocol/clientInfo": _info(name),
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+    }
 
 
 def listings(introduction: Any) -> Iterator[str]:
@@ -250,5 +276,14 @@ def _names_revision(result: Any) -> bool:
     return isinstance(supported, list) and STATELESS[0].value in supported
 
 
+def _info(name: str) -> dict[str, str]:
+    return {"name": name, "version": __version__}
+
+
 def _line(**members: Any) -> bytes:
-    return json.dumps({"jsonrpc": "2.0"} | members).encode()
+    return _json({"jsonrpc": "2.0"} | members).encode(errors=_ESCAPED)
+
+
+def _json(value: Any) -> str:
+    """Return a value as the SDKs write it."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -16,7 +16,6 @@ server.
 import http.client
 import io
 import itertools
-import json
 import queue
 import socket
 import ssl
@@ -36,6 +35,7 @@ from mcpspy.errors import McpspyError
 from mcpspy.json_values import member
 from mcpspy.secrets.redactor import shown
 from mcpspy.transport.http_link import hang_up, heads_of, shut, target
+from mcpspy.transport.link import Ended, Failed
 from mcpspy.wire.jsonrpc import Error, Request, Result, parse
 from mcpspy.wire.sse import Events, parse_event
 
@@ -287,7 +287,8 @@ class HttpPeer:
         self._headers = dict(headers)
         self._seconds = seconds
         self._session: dict[str, str] = {}
-        self._heard: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self.heard: queue.SimpleQueue[bytes | Ended | Failed] = queue.SimpleQueue()
+        """The messages of the server, and which requests cannot be answered."""
         self._threads: list[threading.Thread] = []
         self._sockets: list[http.client.HTTPConnection] = []
 
@@ -313,13 +314,6 @@ class HttpPeer:
         if not isinstance(body, Request):
             thread.join(self._seconds)
 
-    def receive(self, seconds: float) -> bytes | None:
-        """Return the next message. Raises TimeoutError."""
-        try:
-            return self._heard.get(timeout=max(seconds, 0))
-        except queue.Empty:
-            raise TimeoutError from None
-
     def leave(self) -> None:
         """Open the stream of the session and leave it, then end the session."""
         if "Mcp-Session-Id" in self._session:
@@ -332,9 +326,7 @@ class HttpPeer:
     def _post(self, exchange: ClientExchange, headers: Mapping[str, str], body: object) -> None:
         self._exchange(exchange, headers, body)
         if isinstance(body, Request) and not _answered(_messages(exchange), body):
-            why = exchange.trouble or f"HTTP {exchange.status} {exchange.reason}"
-            refusal = {"jsonrpc": "2.0", "id": body.value["id"], "error": {"code": -32000, "message": why}}
-            self._heard.put(json.dumps(refusal).encode())
+            self.heard.put(Failed(body.id, exchange.trouble or f"HTTP {exchange.status} {exchange.reason}"))
 
     def _exchange(self, exchange: ClientExchange, headers: Mapping[str, str], body: object) -> None:
         connection = self._connection()
@@ -395,7 +387,7 @@ class HttpPeer:
                     session = response.getheader("Mcp-Session-Id")
                     self._session = {"MCP-Protocol-Version": revision}
                     self._session |= {"Mcp-Session-Id": session} if session else {}
-        self._heard.put(data)
+        self.heard.put(data)
 
     def _connection(self) -> http.client.HTTPConnection:
         host = self._there.hostname or ""
@@ -484,10 +476,10 @@ class HttpBench:
 def _url_of(proxy: Launched) -> str:
     """Return the URL that a proxy prints when it listens. Raises McpspyError."""
     try:
-        line = proxy.receive(_READY)
-    except TimeoutError:
-        line = None
-    if not line:
+        line = proxy.heard.get(timeout=_READY)
+    except queue.Empty:
+        line = b""
+    if not isinstance(line, bytes) or not line:
         proxy.kill()
         lines = bytes(proxy.logged).decode(errors="replace").strip().splitlines()
         raise McpspyError((lines or ["the proxy did not start"])[-1].removeprefix("mcpspy: "))
