@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mcpspy.capture.reader import Capture
-from mcpspy.capture.records import Frame, Open
 from mcpspy.errors import CaptureError
 from mcpspy.json_values import member
 from mcpspy.text import printable
 from mcpspy.transport.client import PROBE, AskingClient, ErrorAnswer, Gone, Late, NoAnswer, listings
-from mcpspy.transport.link import FLOODS, Link, run_session
+from mcpspy.transport.link import FLOODS, Link, run_session, stderr_of
 
 if TYPE_CHECKING:
     from mcpspy.transport.http_link import WebLink
@@ -98,10 +96,4 @@ def _last_words(path: str) -> str:
     """Return the last line of the server's stderr, as the end of a sentence."""
     if not os.path.exists(path):
         return ""
-    stderr, last = set(), ""
-    for record in Capture(path).records():
-        if isinstance(record, Open) and record.role == "stderr":
-            stderr.add(record.ch)
-        elif isinstance(record, Frame) and record.ch in stderr and record.raw.strip():
-            last = record.raw.decode(errors="replace").strip()
-    return f"; the last line of its stderr: {printable(last, 300)}" if last else ""
+    return "".join(f"; the last line of its stderr: {printable(last, 300)}" for last in stderr_of(path, 1))

@@ -12,6 +12,7 @@ import queue
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Frame, Open
 from mcpspy.errors import CaptureError
 from mcpspy.process.ending import KILL, end, signal_group
 from mcpspy.recording.recording import Channel, Recording
@@ -34,6 +37,8 @@ PATIENCE = 2.0  # seconds for a server to exit by itself, and again after SIGTER
 CLOSED = 2.0
 """Seconds to wait for the exit of a server that closed its stdout, because the exit code tells more."""
 _DRAIN = 0.25  # seconds to read what a server left in its pipes, if another process holds them open
+CLOSES = "closed its stdout"
+"""The reason for a server that runs and can send nothing more."""
 FLOODS = "said far more than in the capture"
 """The reason for a server that never stops sending."""
 
@@ -56,13 +61,23 @@ class Failed:
 class Link:
     """A running server and its capture."""
 
-    def __init__(self, argv: list[str], name: str, path: str, say: Callable[[str], None], recorded: int) -> None:
+    def __init__(
+        self,
+        argv: list[str],
+        name: str,
+        path: str,
+        say: Callable[[str], None],
+        recorded: int,
+        environ: dict[bytes, bytes] | None = None,
+        cwd: str | None = None,
+    ) -> None:
         """Start `argv`, and record in the file at `path`. Raises SpawnError or CaptureError.
 
         Call it from the main thread, while that is the only thread. `say` receives problems with the recording.
-        `recorded` is the number of bytes that the server of the capture sent.
+        `recorded` is the number of bytes that the server of the capture sent. `environ` and `cwd` are the variables and
+        the directory of the server, if they are not ours.
         """
-        environ = environment()
+        environ = environment() if environ is None else environ
         self.interrupted = False
         """Whether a signal interrupted the replay."""
         self.heard: queue.SimpleQueue[bytes | Ended | Failed] = queue.SimpleQueue()
@@ -71,10 +86,10 @@ class Link:
         reports: list[str] = []
         self._recording = Recording(reports.append)
         self._now = self._recording.clock.now
-        self._server = spawn(argv, environ, apart=True)
+        self._server = spawn(argv, environ, apart=True, cwd=cwd)
         self._server.confirm()
         variables = [os.fsdecode(variable) for variable in environ]
-        self._recording.begin("stdio", name, output=path, environ={}, argv=argv, variables=variables)
+        self._recording.begin("stdio", name, output=path, environ={}, argv=argv, variables=variables, cwd=cwd)
         if self._recording.path is None:
             signal_group(self._server.pid, KILL)
             self._server.wait()
@@ -133,7 +148,7 @@ class Link:
         for line in lines(self._recorded(self._server.stdout, self._stdout)):
             self.heard.put(line)
         if not self._gone.wait(CLOSED):
-            self.heard.put(Ended("closed its stdout"))
+            self.heard.put(Ended(CLOSES))
 
     def _read_aside(self) -> None:
         for _ in self._recorded(self._server.stderr, self._stderr):
@@ -151,6 +166,17 @@ class Link:
             yield chunk
         channel.end(self._now(), how)
         os.close(fd)
+
+
+def stderr_of(path: str, most: int) -> list[str]:
+    """Return the last lines that the server of a capture wrote to stderr."""
+    stderr, said = set(), deque[bytes](maxlen=most)
+    for record in Capture(path).records():
+        if isinstance(record, Open) and record.role == "stderr":
+            stderr.add(record.ch)
+        elif isinstance(record, Frame) and record.ch in stderr and record.raw.strip():
+            said.append(record.raw.strip())
+    return [line.decode(errors="replace") for line in said]
 
 
 class _Recorded(Protocol):
@@ -183,8 +209,17 @@ def run_session(connect: Callable[[], _RecordedLink], play: Callable[[_RecordedL
             playing = pool.submit(played)
             link.wait()
         if link.interrupted:
+            _discard_signals()
             raise KeyboardInterrupt
     return playing.result()
+
+
+def _discard_signals() -> None:
+    """Take the signals that have arrived since one interrupted the session: nothing more is to be interrupted."""
+    if sys.platform != "win32":
+        ending = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
+        while pending := signal.sigpending() & ending:
+            signal.sigwait(pending)
 
 
 @contextmanager

@@ -8,16 +8,20 @@ import threading
 
 import pytest
 
-from mcpspy.clients import probe
 from mcpspy.clients.probe import listening, routes_at, talk
+from mcpspy.errors import SpawnError
+from mcpspy.transport import link
 from tests.relay.harness import LIMIT, running, until
 
 ANSWER = """
 import json, sys
 for line in sys.stdin:
     request = json.loads(line)
+    if "id" not in request:
+        continue
+    result = {{"of": request["method"], "supportedVersions": ["2026-07-28"]}}
     if request["method"] in {methods}:
-        print(json.dumps({{"jsonrpc": "2.0", "id": request["id"], "result": {{"of": request["method"]}}}}), flush=True)
+        print(json.dumps({{"jsonrpc": "2.0", "id": request["id"], "result": result}}), flush=True)
     elif {refuse}:
         error = {{"code": -32601, "message": "no " + request["method"]}}
         print(json.dumps({{"jsonrpc": "2.0", "id": request["id"], "error": error}}), flush=True)
@@ -28,24 +32,24 @@ ENVIRON = {"PATH": os.defpath}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Shorten the time-outs for real servers."""
-    monkeypatch.setattr(probe, "PROBE", 0.3)
-    monkeypatch.setattr(probe, "LEAVE", 0.3)
+    monkeypatch.setattr(link, "PATIENCE", 0.3)
+    monkeypatch.setattr(link, "CLOSED", 0.3)
 
 
 def python(source, patience=LIMIT):
-    return talk([sys.executable, "-I", "-S", "-c", source], ENVIRON, "/", patience)
+    return talk([sys.executable, "-I", "-S", "-c", source], ENVIRON, "/", patience, 0.3)
 
 
 def test_a_server_of_the_per_request_era_answers_discover():
     answer = python(ANSWER.format(methods=["server/discover"], refuse=True))
-    assert (answer.method, answer.result) == ("server/discover", {"of": "server/discover"})
+    assert (answer.method, answer.result["of"]) == ("server/discover", "server/discover")
     assert (answer.noise, answer.stderr, answer.exit) == ([], [], None)
 
 
 @pytest.mark.parametrize("refuse", [True, False], ids=["that refuses discover", "that is silent at discover"])
 def test_an_older_server_is_asked_to_initialize(refuse):
     answer = python(ANSWER.format(methods=["initialize"], refuse=refuse))
-    assert (answer.method, answer.result) == ("initialize", {"of": "initialize"})
+    assert (answer.method, answer.result["of"]) == ("initialize", "initialize")
 
 
 def test_a_server_that_refuses_everything_says_why():
@@ -113,7 +117,13 @@ def test_a_server_that_wants_initialize_first_is_started_again():
 
 
 def test_a_long_answer_is_an_answer():
-    source = "import json\nprint(json.dumps({'id': 1, 'result': {'instructions': 'x' * 300_000}}), flush=True)\ninput()"
+    source = (
+        "import json\n"
+        "for number in (1, 2):\n"
+        "    input()\n"
+        "    print(json.dumps({'id': number, 'result': {'instructions': 'x' * 300_000}}), flush=True)\n"
+        "input()"
+    )
     assert len(python(source).result["instructions"]) == 300_000
 
 
@@ -124,13 +134,12 @@ def test_what_is_long_or_deep_and_no_message_is_noise_of_bounded_length(line):
     assert [len(noise) for noise in answer.noise] == [min(len(eval(line)), 4096)]  # noqa: S307
 
 
-def test_a_flood_takes_bounded_memory(monkeypatch):
-    monkeypatch.setattr(probe, "LONGEST", 1000)
+def test_a_flood_takes_bounded_memory():
     flood = "import json, sys\nfor id in (7, 1.0, '1', [1], None) * 50: print(json.dumps({'id': id, 'result': {}}))\n"
     endless = "sys.stdout.write('x' * 100_000 + '\\n'); sys.stderr.write('y' * 100_000 + '\\nlast\\n')\n"
     answer = python(flood + endless + ANSWER.format(methods=["initialize"], refuse=True))
     assert answer.method == "initialize"
-    assert (answer.noise, answer.stderr) == (["x" * 1000], ["y" * 1000, "last"])
+    assert (answer.noise, answer.stderr) == (["x" * 4096], ["y" * 4096, "last"])
 
 
 def test_a_server_that_closes_its_stdout_is_not_waited_for():
@@ -140,7 +149,7 @@ def test_a_server_that_closes_its_stdout_is_not_waited_for():
 
 
 def test_what_cannot_be_started_is_an_error():
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(SpawnError):
         talk(["/nowhere/server"], ENVIRON, "/")
 
 
