@@ -15,7 +15,8 @@ from mcpspy.replay.run import replay
 from mcpspy.replay.script import read
 from mcpspy.replay.sessions import FINE, Rules
 from mcpspy.transport import streams
-from mcpspy.transport.http_link import WebLink, heads_of
+from mcpspy.transport.http_client import heads_of
+from mcpspy.transport.http_link import WebLink
 from mcpspy.transport.link import Ended, Failed, signals_restored
 from mcpspy.wire.jsonrpc import Id, parse
 from tests.each import each
