@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from mcpspy.capture.reader import Capture
-from mcpspy.capture.records import End
 from mcpspy.json_values import parsed
 from mcpspy.transport.client import PROBE, AskingClient, ErrorAnswer, Gone, NoAnswer
 from mcpspy.transport.link import CLOSES, FLOODS, Link, run_session, stderr_of
@@ -72,17 +70,15 @@ def talk(
             path = os.path.join(folder, "session.jsonl")
             connect = partial(Link, [*words], "doctor", path, lambda _: None, 0, variables, cwd)
             play = partial(_introduced, answer, patience, probe, time.monotonic(), discover=discover)
-            exited = run_session(connect, play)
-            if exited:
-                answer.exit = next((it.code for it in Capture(path).records() if isinstance(it, End)), None)
+            run_session(connect, play)
             answer.stderr = [line[:_SHOWN] for line in stderr_of(path, _KEPT)]
         if answer.method or (answer.exit is None and not answer.error):
             break
     return answer
 
 
-def _introduced(answer: Answer, patience: float, probe: float, started: float, link: Link, *, discover: bool) -> bool:
-    """Introduce a client, and note the answer. Return whether the server has exited instead."""
+def _introduced(answer: Answer, patience: float, probe: float, started: float, link: Link, *, discover: bool) -> None:
+    """Introduce a client, and note what comes of it."""
 
     def noted(line: bytes) -> None:
         if len(answer.noise) < _KEPT and line.strip() and not _is_object(line):
@@ -93,16 +89,13 @@ def _introduced(answer: Answer, patience: float, probe: float, started: float, l
         left = patience - probe if discover else patience
         answer.method, answer.result = client.greet(left, probe, discover=discover)
     except Gone as error:
-        if error.why not in _STILL_RUNS:
-            return True
-        answer.error = _STILL_RUNS[error.why]
+        answer.exit, answer.error = error.code, _STILL_RUNS.get(error.why, "")
     except ErrorAnswer as error:
         answer.error = error.why
     except NoAnswer:
         pass
     finally:
         answer.seconds = time.monotonic() - started
-    return False
 
 
 def _is_object(line: bytes) -> bool:

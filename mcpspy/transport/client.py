@@ -59,11 +59,12 @@ class ErrorAnswer(NoAnswer):
 
 
 class Gone(NoAnswer):
-    """The server has ended before it answered `method`."""
+    """The server has ended before it answered `method`; `code` is its exit code, if it has exited."""
 
-    def __init__(self, method: str, how: str) -> None:
-        super().__init__(f"{how} before it answered {method}", how)
+    def __init__(self, method: str, ended: Ended) -> None:
+        super().__init__(f"{ended.how} before it answered {method}", ended.how)
         self.method = method
+        self.code = ended.code
 
 
 class Late(NoAnswer):
@@ -107,7 +108,7 @@ class AskingClient:
         """All messages of the client, but for its answers."""
         self.meta: dict[str, Any] = {}
         """What the params of each request have, if there is no handshake."""
-        self.ended: str | None = None
+        self.ended: Ended | None = None
         """How the server has ended; then nothing more is asked."""
         self._transport = transport
         self._name = name
@@ -185,8 +186,8 @@ class AskingClient:
             except queue.Empty:
                 break
             if isinstance(heard, Ended):
-                self.ended = heard.how
-                raise Gone([*asked][-1].method, heard.how)
+                self.ended = heard
+                raise Gone([*asked][-1].method, heard)
             answered = self._answered(heard, asked)
             if answered:
                 return answered, heard if isinstance(heard, bytes) else b""

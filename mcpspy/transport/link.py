@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -48,6 +48,8 @@ class Ended:
     """The server will send nothing more; `how` is the reason."""
 
     how: str
+    code: int | None = field(default=None, compare=False)
+    """The exit code, negative for a signal, if it has exited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class Link:
         for reader in self._readers:
             reader.join(_DRAIN)
         signal_group(self._server.pid, KILL)  # processes that it started and left behind
-        self.heard.put(Ended(f"exited with code {code}" if code >= 0 else f"was killed by signal {-code}"))
+        self.heard.put(Ended(f"exited with code {code}" if code >= 0 else f"was killed by signal {-code}", code))
         for channel in (self._stdin, self._stdout, self._stderr):
             channel.end(self._now(), "exit")
         self._recording.end(self._now(), code)

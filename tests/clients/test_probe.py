@@ -62,6 +62,24 @@ def test_a_server_that_dies_tells_its_status_and_its_stderr():
     assert (answer.method, answer.exit, answer.stderr) == (None, 7, ["what is wrong"])
 
 
+def test_a_server_that_a_signal_kills_tells_which():
+    answer = python("import os, signal; os.kill(os.getpid(), signal.SIGTERM)")
+    assert (answer.method, answer.exit) == (None, -signal.SIGTERM)
+
+
+def test_a_server_that_writes_without_end_is_left(monkeypatch):
+    monkeypatch.setattr(link, "room", lambda _: 1 << 20)
+    answer = python("while True: print('x' * 1000)")
+    assert (answer.method, answer.exit, answer.error) == (None, None, "it did not stop writing")
+
+
+def test_a_server_is_started_in_its_directory_with_its_variables(tmp_path):
+    source = "import os, sys; print(os.getcwd(), dict(os.environ), file=sys.stderr); sys.exit(1)"
+    words = [sys.executable, "-I", "-S", "-c", source]
+    answer = talk(words, {"ONE": "é"}, str(tmp_path), LIMIT, 0.3)
+    assert answer.stderr[0].startswith(f"{tmp_path} {{'ONE': 'é'")
+
+
 def test_what_is_no_message_is_noise():
     answer = python(
         "print('Listening...', flush=True)\nprint('[1]')" + ANSWER.format(methods=["initialize"], refuse=True)

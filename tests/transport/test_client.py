@@ -154,7 +154,7 @@ def test_a_server_that_has_ended_is_asked_no_more():
         with pytest.raises(Gone, match="exited before it answered ping"):
             client.ask("ping", {}, LIMIT)
     assert transport.methods == ["ping"]
-    assert client.ended == "exited"
+    assert client.ended == Ended("exited")
 
 
 def test_pages_are_requested_until_the_last(monkeypatch):
