@@ -63,6 +63,16 @@ class ClientExchange:
     """Set when the head of the response is there, or will not come."""
     settled: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
     """Set when the answer is there, or the response has ended, or another transport is to be used."""
+    tcp: socket.socket | None = field(default=None, compare=False, repr=False)
+    """The connection; `http.client` forgets it when a response ends with its connection."""
+
+    def hang_up(self) -> None:
+        """End a read of the response; its thread closes the connection."""
+        try:
+            if self.tcp:
+                self.tcp.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
 
     @property
     def why(self) -> str:
@@ -102,8 +112,8 @@ class HttpClient:
         self._session: dict[str, str] = {}  # the headers of the session
         self._endpoint: str | None = None  # the endpoint of HTTP+SSE
         self._told = threading.Event()  # set when the endpoint is known
-        self._open: dict[Id, http.client.HTTPConnection] = {}  # pending requests
-        self._connections: list[http.client.HTTPConnection] = []
+        self._asked: dict[Id, ClientExchange] = {}
+        self._open: list[ClientExchange] = []
         self._to_send: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._begin(self._write)
@@ -125,8 +135,8 @@ class HttpClient:
 
     def hang_up(self) -> None:
         """End what is still read."""
-        for connection in [*self._connections]:
-            _shut(connection)  # its thread closes it, and may still be reading
+        for exchange in [*self._open]:
+            exchange.hang_up()
 
     def join(self, seconds: float) -> None:
         """Wait until all streams have ended, so many seconds for each."""
@@ -144,14 +154,14 @@ class HttpClient:
 
     def _post(self, line: bytes, body: Body) -> None:
         if isinstance(body, Notification) and body.method == "notifications/cancelled":
-            asked = self._open.get(Id.of(member(body.params, "requestId")))
+            asked = self._asked.get(Id.of(member(body.params, "requestId")))
             if asked and not self._session and not self._endpoint:
-                _hang_up(asked)  # in 2026-07-28 a client cancels a request by closing its response
+                asked.hang_up()  # in 2026-07-28 a client cancels a request by closing its response
                 return
         by_events = self._endpoint is not None
         connection, exchange = self._request("POST", line, body)
         if isinstance(body, Request):
-            self._open[body.id] = connection
+            self._asked[body.id] = exchange
         self._begin(self._respond, connection, exchange, body)
         if isinstance(body, Request) and body.method == "initialize":
             exchange.settled.wait()
@@ -191,10 +201,11 @@ class HttpClient:
             self._exchanges.append(exchange)
         headers = _HEADERS[method] | self._headers | self._session | (heads_of(body) if body else {})
         connection = self._connection()
-        self._connections.append(connection)
+        self._open.append(exchange)
         try:
             url = self._endpoint or self._url if method == "POST" else self._url
             connection.request(method, _target(url), line or None, headers)
+            exchange.tcp = connection.sock
         except _BROKEN as error:
             exchange.trouble = _broken(error)
         return connection, exchange
@@ -217,26 +228,20 @@ class HttpClient:
                 with response:
                     exchange.open = leaves and exchange.method == "GET" and response.status == 200
                     if not exchange.open:
-                        self._read(connection, response, exchange, body)
+                        self._read(response, exchange, body)
         except _BROKEN as error:  # or another thread has hung up
             exchange.trouble = _broken(error)
         finally:
-            _hang_up(connection)
-            self._connections.remove(connection)
+            connection.close()
+            self._open.remove(exchange)
             exchange.begun.set()
             exchange.settled.set()
         if isinstance(body, Request) and body.method != "initialize" and not exchange.answered and not self._endpoint:
             self.heard.put(Failed(body.id, exchange.why))
 
-    def _read(
-        self,
-        connection: http.client.HTTPConnection,
-        response: http.client.HTTPResponse,
-        exchange: ClientExchange,
-        body: Body | None,
-    ) -> None:
+    def _read(self, response: http.client.HTTPResponse, exchange: ClientExchange, body: Body | None) -> None:
         """Read the body of a response, and queue its messages as they arrive."""
-        chunks = self._chunks(connection, response, exchange)
+        chunks = self._chunks(response, exchange)
         kind = (response.getheader("Content-Type") or "").partition(";")[0].strip()
         if kind == "text/event-stream":
             messages = self._events(chunks, exchange)
@@ -261,17 +266,15 @@ class HttpClient:
         self._session = {"MCP-Protocol-Version": revision} if isinstance(revision, str) else {}
         self._session |= {"Mcp-Session-Id": session} if session else {}
 
-    def _chunks(
-        self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse, exchange: ClientExchange
-    ) -> Iterator[bytes]:
+    def _chunks(self, response: http.client.HTTPResponse, exchange: ClientExchange) -> Iterator[bytes]:
         """Yield the body of a response, up to the limits of bytes and time."""
         begun = time.monotonic()
         due = None
         while True:
-            if self._seconds is not None and connection.sock:
+            if self._seconds is not None and exchange.tcp:
                 if exchange.answered and due is None:
                     due = time.monotonic() + _AFTER
-                connection.sock.settimeout(max((due or begun + self._seconds) - time.monotonic(), 0.01))
+                exchange.tcp.settimeout(max((due or begun + self._seconds) - time.monotonic(), 0.01))
             try:
                 chunk = response.read1(65536)
             except TimeoutError:
@@ -366,18 +369,3 @@ def _target(url: str) -> str:
     """Return the request target for a URL: its path and query."""
     there = urlsplit(url)
     return (there.path or "/") + (f"?{there.query}" if there.query else "")
-
-
-def _hang_up(connection: http.client.HTTPConnection) -> None:
-    """Close a connection; a read on another thread ends."""
-    _shut(connection)
-    connection.close()
-
-
-def _shut(connection: http.client.HTTPConnection) -> None:
-    """End a read on a connection; another thread closes the connection itself."""
-    try:
-        if connection.sock:
-            connection.sock.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
