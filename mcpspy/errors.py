@@ -50,8 +50,8 @@ class FilterError(McpspyError):
 class SpawnError(McpspyError):
     """The server's command cannot be started.
 
-    `status` is the exit status for this failure (POSIX, 2.8.2). `reason` is the cause without the command and the PATH,
-    because these may contain secrets.
+    `status` is the exit status for this failure (POSIX, 2.8.2). `why` is the cause without the command and the PATH,
+    because these may contain secrets; `reason` is a sentence with it.
     """
 
     NOT_FOUND = 127
@@ -59,6 +59,7 @@ class SpawnError(McpspyError):
 
     def __init__(self, sentence: str, reason: str, status: int) -> None:
         super().__init__(sentence)
+        self.why = reason
         self.reason = f"cannot start the server: {reason}"
         self.status = status
 

@@ -22,7 +22,8 @@ import pytest
 from mcpspy import cli
 from mcpspy.cli import gates, wrap
 from mcpspy.cli.commands import COMMANDS
-from mcpspy.replay import link, run
+from mcpspy.replay import run
+from mcpspy.transport import link
 from tests.cli.test_replay import SESSION
 from tests.limits import LIMIT
 from tests.replay.scripts import SERVER

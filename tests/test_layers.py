@@ -175,7 +175,7 @@ def test_imports_point_downwards_only(module):
         ("capture.reader", "from termios import FIONREAD", "Windows"),
         ("relay.stdio.relay", "from mcpspy.capture.writer import create", "relay imports capture.writer"),
         ("importers.captures", "from mcpspy.capture import writer", "importers imports capture.writer"),
-        ("replay.link", "def f():\n    import mcpspy.capture.writer", "replay imports capture.writer"),
+        ("transport.link", "def f():\n    import mcpspy.capture.writer", "transport imports capture.writer"),
         ("tui.model.lanes", "from textual.app import App", "tui.model.lanes imports textual"),
         ("tui.model.lanes", "def f():\n    import rich.cells", "tui.model.lanes imports rich"),
         ("tui.model.lanes", "from mcpspy.tui.widgets.rows import Rows", "tui.model.lanes imports tui.widgets.rows"),

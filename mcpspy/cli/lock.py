@@ -17,13 +17,13 @@ from mcpspy.contract.changes import LockChange, between
 from mcpspy.contract.lock import KINDS, NOUNS, Lock, LockedServer, Offered, entry_of, locked, offers
 from mcpspy.cost import tokens_text
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.replay.link import Link
 from mcpspy.report.lines import finding_head
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.text import plural, printable
+from mcpspy.transport.link import Link
 
 if TYPE_CHECKING:
-    from mcpspy.replay.http_link import WebLink
+    from mcpspy.transport.http_link import WebLink
 
 
 def run(options: argparse.Namespace) -> int:
@@ -117,7 +117,7 @@ def _connect(options: argparse.Namespace, name: str, path: str) -> "Link | WebLi
     if os.path.exists(path):
         os.unlink(path)
     if options.url:
-        from mcpspy.replay.http_link import WebLink
+        from mcpspy.transport.http_link import WebLink
 
         return WebLink(options.url, options.header, name, path, ROOM)
     return Link(options.server, name, path, say, ROOM)

@@ -15,16 +15,16 @@ from mcpspy.foreign_file import read_foreign
 from mcpspy.output_file import output_file
 from mcpspy.replay import settings
 from mcpspy.replay.learn import learned, narrowest, place_of
-from mcpspy.replay.link import Link
 from mcpspy.replay.run import Replayed, replay
 from mcpspy.replay.script import Script, accept, load, script_of
 from mcpspy.replay.sessions import FINE, Compared
 from mcpspy.replay.tolerance import Rules, Tolerance
 from mcpspy.replay.volatile import looks_volatile
 from mcpspy.report.differences import CHANGE_FORMATS, FORMATS, as_text, examine
+from mcpspy.transport.link import Link
 
 if TYPE_CHECKING:
-    from mcpspy.replay.http_link import WebLink
+    from mcpspy.transport.http_link import WebLink
 
 
 APART = 1.5
@@ -69,7 +69,7 @@ def _replay(options: argparse.Namespace, script: Script, path: str, *, read_only
 def _connect(options: argparse.Namespace, script: Script, path: str) -> "Link | WebLink":
     name = script.header.name if script.header else "server"
     if options.url:
-        from mcpspy.replay.http_link import WebLink
+        from mcpspy.transport.http_link import WebLink
 
         return WebLink(options.url, options.header, name, path, script.size)
     return Link(options.server, name, path, say, script.size)

@@ -60,7 +60,7 @@ def _bench(options: argparse.Namespace, folder: str) -> "StdioBench | HttpBench"
     from mcpspy.contract.verify.http import HttpBench
     from mcpspy.contract.verify.stdio import StdioBench
     from mcpspy.process.child import environment
-    from mcpspy.replay.http_link import parsed_header, reach
+    from mcpspy.transport.http_client import parsed_header, reach
 
     environ = environment()
     if options.url:

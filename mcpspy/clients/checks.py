@@ -20,6 +20,7 @@ from mcpspy.clients.probe import PATIENCE, Answer, listening, routes_at, talk
 from mcpspy.clients.routes import PORT
 from mcpspy.clients.servers import TRUST_IT, Server, expanded, unresolved, untrusted
 from mcpspy.clients.table import PROJECT
+from mcpspy.errors import SpawnError
 from mcpspy.foreign_file import open_foreign, read_foreign
 from mcpspy.json_values import member
 from mcpspy.process.ports import holder
@@ -176,8 +177,8 @@ def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
     yield from _of_command(server, named, path, machine)
     try:
         answer = talk([path, *command[1:]], environ, cwd, patience(server))
-    except OSError as error:
-        yield Check(PROBLEM, f"it cannot be started in {cwd}: {error.strerror}", "correct its command, or its cwd")
+    except SpawnError as error:
+        yield Check(PROBLEM, f"it cannot be started in {cwd}: {error.why}", "correct its command, or its cwd")
         return
     yield from of_answer(answer)
     yield from of_time(answer, server)

@@ -250,18 +250,20 @@ def environment() -> dict[bytes, bytes]:
     return environ
 
 
-def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) -> Child:
+def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False, cwd: str | None = None) -> Child:
     """Start `argv` with pipes for its standard streams; call in the main thread while it is the only thread.
 
     Returns at once; `Child.confirm` reports whether the command could be executed. With `apart`, the child leads its
-    own group, so that we can end it with everything that it starts.
+    own group, so that we can end it with everything that it starts. `cwd` is its directory, if that is not ours.
     """
-    pid, streams, error, lifeline = _fork(argv, environ, apart=apart, mask=None)
+    pid, streams, error, lifeline = _fork(argv, environ, apart=apart, mask=None, cwd=cwd)
     path = os.fsdecode(environ.get(b"PATH", os.defpath.encode()))
     return Child(pid, streams, error, lifeline, argv[0], path)
 
 
-def _fork(argv: list[str], environ: dict[bytes, bytes], *, apart: bool, mask: "set[int] | None") -> "_Forked":
+def _fork(
+    argv: list[str], environ: dict[bytes, bytes], *, apart: bool, mask: "set[int] | None", cwd: str | None = None
+) -> "_Forked":
     """Fork a process that executes `argv`; `mask` is its signal mask, if ours has changed since our start."""
     _fill_standard_descriptors()
     death_signal = _death_signal()
@@ -294,6 +296,8 @@ def _fork(argv: list[str], environ: dict[bytes, bytes], *, apart: bool, mask: "s
                 os._exit(1)
             os.dup2(error[1], 3, inheritable=False)
             os.closerange(4, _MOST_DESCRIPTORS)
+            if cwd:
+                os.chdir(cwd)
             _execute([os.fsencode(word) for word in argv], environ)
         except OSError as failure:
             os.write(3, b"%d" % (failure.errno or errno.EIO))

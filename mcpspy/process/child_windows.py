@@ -92,8 +92,8 @@ def environment() -> dict[bytes, bytes]:
     return {os.fsencode(name): os.fsencode(value) for name, value in pairs}
 
 
-def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) -> WindowsChild:
-    """Start `argv` with pipes for its standard streams; with `apart` Ctrl-C in the console does not reach it."""
+def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False, cwd: str | None = None) -> WindowsChild:
+    """Start `argv` in the directory `cwd`, or ours; with `apart` Ctrl-C in the console does not reach it."""
     global _job  # noqa: PLW0603 (closing it kills the child, so it lives as long as we do)
     for stream in (0, 1, 2):
         msvcrt.setmode(stream, os.O_BINARY)
@@ -109,7 +109,7 @@ def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) 
         command = command_line(argv, variables, program)
         flags = subprocess.CREATE_NEW_PROCESS_GROUP if apart else 0
         process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=pipe, env=variables, bufsize=0, creationflags=flags
+            command, stdin=pipe, stdout=pipe, stderr=pipe, env=variables, bufsize=0, creationflags=flags, cwd=cwd
         )
     except ValueError as error:
         return WindowsChild(

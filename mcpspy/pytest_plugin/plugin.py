@@ -43,6 +43,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -50,6 +51,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame
+from mcpspy.process.ending import end
 from mcpspy.replay import settings
 from mcpspy.replay.match import Matcher, Miss
 from mcpspy.replay.script import accept, script_of
@@ -141,12 +143,15 @@ def _chosen(request: pytest.FixtureRequest, capture: str | Path, *, named: bool)
 
 def _ended(process: "subprocess.Popen[str]") -> str:
     """End a server; return its stderr."""
-    process.terminate()
-    try:
-        return process.communicate(timeout=_PATIENCE)[1]
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return process.communicate()[1]
+    said: list[str] = []
+
+    def gone(seconds: float) -> bool:
+        with suppress(subprocess.TimeoutExpired):
+            said.append(process.communicate(timeout=seconds)[1])
+        return bool(said)
+
+    end(gone, process.send_signal, 0, _PATIENCE)
+    return said[0] if said else process.communicate()[1]
 
 
 def _await_end(session: Path) -> None:

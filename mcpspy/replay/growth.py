@@ -25,11 +25,12 @@ from functools import partial
 
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError, McpspyError
+from mcpspy.process.ending import end
 from mcpspy.recording.copy import write_with_sessions
 from mcpspy.replay.match import Matcher
 from mcpspy.replay.mock import Heard, Missing
 from mcpspy.replay.script import Turn, accept, script_of
-from mcpspy.replay.streams import chunks, lines, send
+from mcpspy.transport.streams import chunks, lines, send
 from mcpspy.wire.jsonrpc import Request
 
 PATIENCE = 1.2
@@ -67,14 +68,15 @@ class RecordedServer:
             return
         self._to_send.put(None)
         self._ending = True
-        for stop, seconds in ((self._process.terminate, PATIENCE), (self._process.kill, _AFTER_SIGNAL)):
-            try:
-                self._process.wait(seconds)
-                break
-            except subprocess.TimeoutExpired:
-                stop()
+        end(self._gone, self._process.send_signal, PATIENCE, _AFTER_SIGNAL)  # it is in our own group
         self._process.wait()
         self._threads[1].join(_AFTER_SIGNAL)
+
+    def _gone(self, seconds: float) -> bool:
+        assert self._process
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        return self._process.returncode is not None
 
     def _write(self) -> None:
         assert self._process

@@ -198,7 +198,7 @@ def _one_line(raw: bytes) -> bytes:
 def json_text(value: Any) -> str:
     """Return a value as JSON; an `Id` with its own digits."""
     if isinstance(value, Id):
-        return json.dumps(value.token) if value.kind == "string" else value.token
+        return value.text
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -34,9 +34,9 @@ from mcpspy.replay.differences import Difference, answer_differences
 from mcpspy.replay.issued_values import canonical, edited, json_text, rewritten
 from mcpspy.replay.match import Matcher, Miss, key
 from mcpspy.replay.script import CANCELLED, PROGRESS, Script, ScriptLine, Turn, answer, progress_token
-from mcpspy.replay.streams import chunks, lines, send
 from mcpspy.replay.tolerance import NO_RULES, Rules
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
+from mcpspy.transport.streams import chunks, lines, send
 from mcpspy.wire.jsonrpc import Body, Error, Id, Invalid, Notification, Request, Result, exact_id, parse
 from mcpspy.wire.subject import subject
 

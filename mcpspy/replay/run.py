@@ -16,7 +16,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,17 +24,17 @@ from mcpspy.conversation.model import Message
 from mcpspy.json_values import member
 from mcpspy.recording.copy import write_with_sessions
 from mcpspy.replay.issued_values import Values, canonical, json_text, rewritten
-from mcpspy.replay.link import Ended, Failed, Link, signals_restored
 from mcpspy.replay.match import key
 from mcpspy.replay.script import LOG, PROGRESS, Script, ScriptLine, Turn, accept, script_of
 from mcpspy.replay.sessions import Compared, Pairs, compare
 from mcpspy.replay.tolerance import Rules
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
+from mcpspy.transport.link import Ended, Failed, run_session
 from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, parse
 
 if TYPE_CHECKING:
-    from mcpspy.replay.http_link import WebLink
-    from mcpspy.replay.link import Link
+    from mcpspy.transport.http_link import WebLink
+    from mcpspy.transport.link import Link
 
 LEAST = 10.0
 """Minimum time-out for a response, in seconds."""
@@ -73,17 +72,14 @@ def drive(
     Call it from the main thread, while that is the only thread. Raises what `connect` raises. Raises KeyboardInterrupt
     after the server has ended if a signal interrupted the replay.
     """
-    with signals_restored():
-        link = connect()
+
+    def play(link: "Link | WebLink") -> Driven:
         player = Player(script, link, skip)
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            playing = pool.submit(player.run, advance)
-            link.wait()
-        playing.result()
-        if link.interrupted:
-            raise KeyboardInterrupt
-    player.driven.path = link.path
-    return player.driven
+        player.driven.path = link.path
+        player.run(advance)
+        return player.driven
+
+    return run_session(connect, play)
 
 
 class _Stop(Exception):
@@ -113,7 +109,7 @@ class Player:
         self._ended: str | None = None
 
     def run(self, advance: Callable[[int], None] = lambda _: None) -> None:
-        """Play to the end, then let the server end; `advance` is called after each message."""
+        """Play to the end; `advance` is called after each message."""
         why = "the session was over"
         try:
             for message in self._script.messages:
@@ -121,8 +117,6 @@ class Player:
                 advance(1)
         except _Stop as stop:
             why = str(stop)
-        finally:
-            self._link.close()
         pending, sent = set(self._pending.values()), set(self.driven.sent)
         for turn in self._script.turns:
             if turn.response and turn in pending:

@@ -76,6 +76,11 @@ class Id(NamedTuple):
         return f"{self.excerpt} ({kinds[self.kind]})" if differ else self.excerpt
 
     @property
+    def text(self) -> str:
+        """The id as JSON, a number with its own digits."""
+        return json.dumps(self.token) if self.kind == "string" else self.token
+
+    @property
     def excerpt(self) -> str:
         """The id as JSON, clipped."""
         return str(self)[:60]

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mcpspy.replay import link
+from mcpspy.transport import link
 from tests import contract
 from tests.cli.conftest import refusal
 from tests.cli.test_replay import SESSION

@@ -47,7 +47,7 @@ def mcpspy(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mcpspy.replay.run.LEAST", 0.5)
     monkeypatch.setattr("mcpspy.replay.run.GRACE", 0.2)
-    monkeypatch.setattr("mcpspy.replay.link.PATIENCE", 0.5)
+    monkeypatch.setattr("mcpspy.transport.link.PATIENCE", 0.5)
     monkeypatch.setattr("mcpspy.cli.replay.APART", 0)
     capture("weather.jsonl", SESSION)
     return run

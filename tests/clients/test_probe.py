@@ -8,16 +8,20 @@ import threading
 
 import pytest
 
-from mcpspy.clients import probe
 from mcpspy.clients.probe import listening, routes_at, talk
+from mcpspy.errors import SpawnError
+from mcpspy.transport import link
 from tests.relay.harness import LIMIT, running, until
 
 ANSWER = """
 import json, sys
 for line in sys.stdin:
     request = json.loads(line)
+    if "id" not in request:
+        continue
+    result = {{"of": request["method"], "supportedVersions": ["2026-07-28"]}}
     if request["method"] in {methods}:
-        print(json.dumps({{"jsonrpc": "2.0", "id": request["id"], "result": {{"of": request["method"]}}}}), flush=True)
+        print(json.dumps({{"jsonrpc": "2.0", "id": request["id"], "result": result}}), flush=True)
     elif {refuse}:
         error = {{"code": -32601, "message": "no " + request["method"]}}
         print(json.dumps({{"jsonrpc": "2.0", "id": request["id"], "error": error}}), flush=True)
@@ -28,24 +32,24 @@ ENVIRON = {"PATH": os.defpath}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Shorten the time-outs for real servers."""
-    monkeypatch.setattr(probe, "PROBE", 0.3)
-    monkeypatch.setattr(probe, "LEAVE", 0.3)
+    monkeypatch.setattr(link, "PATIENCE", 0.3)
+    monkeypatch.setattr(link, "CLOSED", 0.3)
 
 
 def python(source, patience=LIMIT):
-    return talk([sys.executable, "-I", "-S", "-c", source], ENVIRON, "/", patience)
+    return talk([sys.executable, "-I", "-S", "-c", source], ENVIRON, "/", patience, 0.3)
 
 
 def test_a_server_of_the_per_request_era_answers_discover():
     answer = python(ANSWER.format(methods=["server/discover"], refuse=True))
-    assert (answer.method, answer.result) == ("server/discover", {"of": "server/discover"})
+    assert (answer.method, answer.result["of"]) == ("server/discover", "server/discover")
     assert (answer.noise, answer.stderr, answer.exit) == ([], [], None)
 
 
 @pytest.mark.parametrize("refuse", [True, False], ids=["that refuses discover", "that is silent at discover"])
 def test_an_older_server_is_asked_to_initialize(refuse):
     answer = python(ANSWER.format(methods=["initialize"], refuse=refuse))
-    assert (answer.method, answer.result) == ("initialize", {"of": "initialize"})
+    assert (answer.method, answer.result["of"]) == ("initialize", "initialize")
 
 
 def test_a_server_that_refuses_everything_says_why():
@@ -56,6 +60,24 @@ def test_a_server_that_refuses_everything_says_why():
 def test_a_server_that_dies_tells_its_status_and_its_stderr():
     answer = python("import sys; print('what is wrong', file=sys.stderr); sys.exit(7)")
     assert (answer.method, answer.exit, answer.stderr) == (None, 7, ["what is wrong"])
+
+
+def test_a_server_that_a_signal_kills_tells_which():
+    answer = python("import os, signal; os.kill(os.getpid(), signal.SIGTERM)")
+    assert (answer.method, answer.exit) == (None, -signal.SIGTERM)
+
+
+def test_a_server_that_writes_without_end_is_left(monkeypatch):
+    monkeypatch.setattr(link, "room", lambda _: 1 << 20)
+    answer = python("while True: print('x' * 1000)")
+    assert (answer.method, answer.exit, answer.error) == (None, None, "it did not stop writing")
+
+
+def test_a_server_is_started_in_its_directory_with_its_variables(tmp_path):
+    source = "import os, sys; print(os.getcwd(), dict(os.environ), file=sys.stderr); sys.exit(1)"
+    words = [sys.executable, "-I", "-S", "-c", source]
+    answer = talk(words, {"ONE": "é"}, str(tmp_path), LIMIT, 0.3)
+    assert answer.stderr[0].startswith(f"{tmp_path} {{'ONE': 'é'")
 
 
 def test_what_is_no_message_is_noise():
@@ -113,7 +135,13 @@ def test_a_server_that_wants_initialize_first_is_started_again():
 
 
 def test_a_long_answer_is_an_answer():
-    source = "import json\nprint(json.dumps({'id': 1, 'result': {'instructions': 'x' * 300_000}}), flush=True)\ninput()"
+    source = (
+        "import json\n"
+        "for number in (1, 2):\n"
+        "    input()\n"
+        "    print(json.dumps({'id': number, 'result': {'instructions': 'x' * 300_000}}), flush=True)\n"
+        "input()"
+    )
     assert len(python(source).result["instructions"]) == 300_000
 
 
@@ -124,13 +152,12 @@ def test_what_is_long_or_deep_and_no_message_is_noise_of_bounded_length(line):
     assert [len(noise) for noise in answer.noise] == [min(len(eval(line)), 4096)]  # noqa: S307
 
 
-def test_a_flood_takes_bounded_memory(monkeypatch):
-    monkeypatch.setattr(probe, "LONGEST", 1000)
+def test_a_flood_takes_bounded_memory():
     flood = "import json, sys\nfor id in (7, 1.0, '1', [1], None) * 50: print(json.dumps({'id': id, 'result': {}}))\n"
     endless = "sys.stdout.write('x' * 100_000 + '\\n'); sys.stderr.write('y' * 100_000 + '\\nlast\\n')\n"
     answer = python(flood + endless + ANSWER.format(methods=["initialize"], refuse=True))
     assert answer.method == "initialize"
-    assert (answer.noise, answer.stderr) == (["x" * 1000], ["y" * 1000, "last"])
+    assert (answer.noise, answer.stderr) == (["x" * 4096], ["y" * 4096, "last"])
 
 
 def test_a_server_that_closes_its_stdout_is_not_waited_for():
@@ -140,7 +167,7 @@ def test_a_server_that_closes_its_stdout_is_not_waited_for():
 
 
 def test_what_cannot_be_started_is_an_error():
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(SpawnError):
         talk(["/nowhere/server"], ENVIRON, "/")
 
 

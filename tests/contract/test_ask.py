@@ -9,9 +9,10 @@ from mcpspy.capture.reader import Capture
 from mcpspy.contract.ask import ROOM, record_offer
 from mcpspy.contract.lock import offers
 from mcpspy.errors import CaptureError
-from mcpspy.replay import link
-from mcpspy.replay.http_link import WebLink
-from mcpspy.replay.link import Link
+from mcpspy.transport import link
+from mcpspy.transport.client import PROBE
+from mcpspy.transport.http_link import WebLink
+from mcpspy.transport.link import Link
 from tests.limits import LIMIT
 from tests.optional import require_peers
 from tests.peers.serving import serving
@@ -30,8 +31,8 @@ def ask(tmp_path, monkeypatch):
         path.unlink(missing_ok=True)
         return Link(argv, "asked", str(path), pytest.fail, ROOM)
 
-    def run(how, start=LIMIT, answer=LIMIT):
-        record_offer(lambda: connect([*SERVER, how]), start, answer)
+    def run(how, start=LIMIT, answer=LIMIT, probe=PROBE):
+        record_offer(lambda: connect([*SERVER, how]), start, answer, probe)
         return offers(Capture(str(path)))[-1]
 
     return run
@@ -70,12 +71,11 @@ def test_a_server_that_sends_without_end_is_told(ask, monkeypatch):
 
 
 def test_nothing_is_waited_for_for_ever(ask, monkeypatch):
-    monkeypatch.setattr("mcpspy.contract.ask.PROBE", 0.3)
     with pytest.raises(CaptureError, match="did not answer initialize within"):
-        ask("hangs", start=SOON)
+        ask("hangs", start=SOON, probe=0.3)
     with pytest.raises(CaptureError, match="did not answer tools/list within"):
         ask("late", answer=SOON)
-    monkeypatch.setattr("mcpspy.contract.ask.LISTING", -1.0)
+    monkeypatch.setattr("mcpspy.transport.client.LISTING", -1.0)
     with pytest.raises(CaptureError, match="did not send all pages of tools/list within"):
         ask("")
 

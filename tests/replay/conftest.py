@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mcpspy import cli
-from mcpspy.replay.link import signals_restored
+from mcpspy.transport.link import signals_restored
 
 
 @pytest.fixture

@@ -44,13 +44,9 @@ class FakeLink:
     def __init__(self, server) -> None:
         self.heard = queue.SimpleQueue()
         self.sent: list[str] = []
-        self.closed = False
         self._server = server
 
     def send(self, line: bytes) -> None:
         self.sent.append(line.decode())
         for said in self._server(line.decode()):
             self.heard.put(said.encode() if isinstance(said, str) else said)
-
-    def close(self) -> None:
-        self.closed = True

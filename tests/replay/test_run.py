@@ -2,10 +2,10 @@ import pytest
 
 from mcpspy.recording.copy import write_with_sessions
 from mcpspy.replay.learn import learned
-from mcpspy.replay.link import Link
 from mcpspy.replay.run import replay, writing
 from mcpspy.replay.script import script_of
 from mcpspy.replay.tolerance import Rules
+from mcpspy.transport.link import Link
 from tests.relay.harness import python
 from tests.replay.scripts import SERVER, call, result, script
 from tests.transcript import capture

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from mcpspy.errors import ConfigError, UsageError
 from mcpspy.replay.settings import ReplaySettings, chosen, place, read, with_tolerances
-from mcpspy.replay.streams import chunks, lines, send
 from mcpspy.replay.tolerance import WAYS, Echo, PlacePattern, Rules, Tolerance
+from mcpspy.transport.streams import chunks, lines, send
 from tests.each import each
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcpspy.contract.verify.http import ClientExchange, Headers, HttpRun
+from mcpspy.contract.verify.http import HttpRun
 from mcpspy.contract.verify.launch import past
 from mcpspy.contract.verify.session import SessionPlan, Transcript
 from mcpspy.contract.verify.stdio import StdioRun, Stream
@@ -25,6 +25,7 @@ from mcpspy.replay.issued_values import begins
 from mcpspy.replay.script import LOG
 from mcpspy.replay.volatile import looks_volatile
 from mcpspy.text import plural, printable
+from mcpspy.transport.http_client import ClientExchange, Headers
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result, parse
 
 _AROUND = 24  # bytes that are shown, beginning at a difference

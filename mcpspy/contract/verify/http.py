@@ -16,7 +16,6 @@ server.
 import http.client
 import io
 import itertools
-import json
 import queue
 import socket
 import ssl
@@ -33,17 +32,12 @@ from mcpspy.contract.verify.launch import Launched
 from mcpspy.contract.verify.session import SessionPlan, Talk, Transcript, said
 from mcpspy.contract.verify.stdio import latencies
 from mcpspy.errors import McpspyError
-from mcpspy.json_values import member
-from mcpspy.replay.http_link import hang_up, heads_of, shut, target
 from mcpspy.secrets.redactor import shown
-from mcpspy.wire.jsonrpc import Error, Request, Result, parse
-from mcpspy.wire.sse import Events, parse_event
+from mcpspy.transport.http_client import ClientExchange, Headers, HttpClient
 
 _LINE = 65536  # limit for a line of a head, in bytes
 _HEAD = 1000  # limit for the lines of a head
 _CONNECT = 10.0  # seconds
-
-Headers = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
@@ -245,25 +239,8 @@ def _hang_up(it: socket.socket) -> None:
 
 
 _READY = 30.0  # seconds until the proxy listens
-_AFTER = 1.0  # seconds that a stream may go on after its answer
-_BROKEN = (OSError, http.client.HTTPException, ValueError)
-_ROOM = 256 << 20  # bytes of a response
-
-
-@dataclass(slots=True)
-class ClientExchange:
-    """A request and its response, as the client saw them. Bodies are without their transfer coding."""
-
-    method: str
-    sent: bytes
-    status: int = 0
-    reason: str = ""
-    headers: Headers = ()
-    body: bytes = b""
-    open: bool = False
-    """Whether the response had not ended when the client left it."""
-    trouble: str | None = None
-    """Why there is no response."""
+_AFTER = 1.0  # seconds for a stream to end that was left
+_ROOM = 256 << 20  # bytes of all responses of a run
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,134 +253,28 @@ class HttpRun:
     transcript: Transcript
 
 
-class HttpPeer:
-    """A server at a URL that receives and sends messages. A context manager."""
+class HttpPeer(HttpClient):
+    """A server at a URL, and all exchanges with it. A context manager."""
 
     def __init__(self, url: str, headers: Mapping[str, str], seconds: float) -> None:
         self.begun = time.perf_counter_ns()
         self.exchanges: list[ClientExchange] = []
         """All exchanges, in the order of the requests."""
-        self._url, self._there = url, urlsplit(url)
-        self._headers = dict(headers)
-        self._seconds = seconds
-        self._session: dict[str, str] = {}
-        self._heard: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._threads: list[threading.Thread] = []
-        self._sockets: list[http.client.HTTPConnection] = []
+        self._patience = seconds
+        super().__init__(url, headers, _ROOM, seconds, self.exchanges, listens=False)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for connection in self._sockets:
-            shut(connection)  # its thread closes it, and may still be reading
-        for thread in self._threads:
-            thread.join(_AFTER)
-
-    def send(self, line: bytes) -> None:
-        """Send a message. For a notification, wait until it is answered."""
-        exchange = ClientExchange("POST", line)
-        self.exchanges.append(exchange)
-        body = next(iter(parse(line)))
-        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        headers |= self._headers | self._session | heads_of(body)
-        thread = threading.Thread(target=self._post, args=(exchange, headers, body), daemon=True)
-        self._threads.append(thread)
-        thread.start()
-        if not isinstance(body, Request):
-            thread.join(self._seconds)
-
-    def receive(self, seconds: float) -> bytes | None:
-        """Return the next message. Raises TimeoutError."""
-        try:
-            return self._heard.get(timeout=max(seconds, 0))
-        except queue.Empty:
-            raise TimeoutError from None
+        self.finish(0)
+        self.hang_up()
+        self.join(_AFTER)
 
     def leave(self) -> None:
-        """Open the stream of the session and leave it, then end the session."""
-        if "Mcp-Session-Id" in self._session:
-            for method in ("GET", "DELETE"):
-                exchange = ClientExchange(method, b"")
-                self.exchanges.append(exchange)
-                headers = {"Accept": "text/event-stream"} if method == "GET" else {}
-                self._exchange(exchange, headers | self._headers | self._session, None)
-
-    def _post(self, exchange: ClientExchange, headers: Mapping[str, str], body: object) -> None:
-        self._exchange(exchange, headers, body)
-        if isinstance(body, Request) and not _answered(_messages(exchange), body):
-            why = exchange.trouble or f"HTTP {exchange.status} {exchange.reason}"
-            refusal = {"jsonrpc": "2.0", "id": body.value["id"], "error": {"code": -32000, "message": why}}
-            self._heard.put(json.dumps(refusal).encode())
-
-    def _exchange(self, exchange: ClientExchange, headers: Mapping[str, str], body: object) -> None:
-        connection = self._connection()
-        self._sockets.append(connection)
-        try:
-            connection.request(exchange.method, target(self._url), exchange.sent or None, dict(headers))
-            response = connection.getresponse()
-            exchange.status, exchange.reason = response.status, response.reason
-            exchange.headers = tuple(response.getheaders())
-            if exchange.method == "GET" and response.status == 200:
-                exchange.open = True
-            else:
-                self._read(exchange, connection, response, body)
-        except _BROKEN as error:
-            exchange.trouble = f"the connection broke: {error or type(error).__name__}"
-        finally:
-            hang_up(connection)
-
-    def _read(
-        self,
-        exchange: ClientExchange,
-        connection: http.client.HTTPConnection,
-        response: http.client.HTTPResponse,
-        body: object,
-    ) -> None:
-        """Read a response, and pass on its messages as they arrive."""
-        streamed = _is_stream(exchange.headers)
-        events, block = Events(), bytearray()
-        due = time.monotonic() + self._seconds
-        while len(exchange.body) < _ROOM:
-            if connection.sock:
-                connection.sock.settimeout(max(due - time.monotonic(), 0.01))
-            try:
-                chunk = response.read1(65536)
-            except TimeoutError:
-                exchange.open = True
-                break
-            if not chunk:
-                break
-            exchange.body += chunk
-            for raw, more, _ in events.feed(chunk) if streamed else ():
-                block += raw
-                if not more:
-                    data = parse_event(bytes(block)).data
-                    block.clear()
-                    if data:
-                        self._hear(data, response, body)
-                        if _answered([data], body):
-                            due = time.monotonic() + _AFTER
-        if not streamed and exchange.body:
-            self._hear(exchange.body, response, body)
-
-    def _hear(self, data: bytes, response: http.client.HTTPResponse, body: object) -> None:
-        if isinstance(body, Request) and body.method == "initialize":
-            for answer in parse(data):
-                revision = member(answer.value, "result", "protocolVersion") if isinstance(answer, Result) else None
-                if isinstance(revision, str):
-                    session = response.getheader("Mcp-Session-Id")
-                    self._session = {"MCP-Protocol-Version": revision}
-                    self._session |= {"Mcp-Session-Id": session} if session else {}
-        self._heard.put(data)
-
-    def _connection(self) -> http.client.HTTPConnection:
-        host = self._there.hostname or ""
-        if self._there.scheme == "https":
-            return http.client.HTTPSConnection(
-                host, self._there.port, timeout=self._seconds, context=ssl.create_default_context()
-            )
-        return http.client.HTTPConnection(host, self._there.port, timeout=self._seconds)
+        """Let the last messages be sent, then leave the session."""
+        self.finish(self._patience)
+        super().leave()
 
 
 class HttpBench:
@@ -484,31 +355,11 @@ class HttpBench:
 def _url_of(proxy: Launched) -> str:
     """Return the URL that a proxy prints when it listens. Raises McpspyError."""
     try:
-        line = proxy.receive(_READY)
-    except TimeoutError:
-        line = None
-    if not line:
+        line = proxy.heard.get(timeout=_READY)
+    except queue.Empty:
+        line = b""
+    if not isinstance(line, bytes) or not line:
         proxy.kill()
         lines = bytes(proxy.logged).decode(errors="replace").strip().splitlines()
         raise McpspyError((lines or ["the proxy did not start"])[-1].removeprefix("mcpspy: "))
     return line.decode()
-
-
-def _messages(exchange: ClientExchange) -> list[bytes]:
-    """Return the messages in a response."""
-    if not _is_stream(exchange.headers):
-        return [exchange.body]
-    return [data for block in exchange.body.replace(b"\r\n", b"\n").split(b"\n\n") if (data := parse_event(block).data)]
-
-
-def _answered(messages: Sequence[bytes], body: object) -> bool:
-    """Return whether one of the messages answers a request."""
-    if not isinstance(body, Request):
-        return False
-    bodies = [it for raw in messages for it in parse(raw)]
-    return any(isinstance(it, Result | Error) and it.id == body.id for it in bodies)
-
-
-def _is_stream(headers: Headers) -> bool:
-    kind = next((value for name, value in headers if name.lower() == "content-type"), "")
-    return kind.partition(";")[0].strip() == "text/event-stream"

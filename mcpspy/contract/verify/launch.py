@@ -21,13 +21,14 @@ if sys.platform == "win32":
     raise ImportError("mcpspy.contract.verify.launch needs POSIX: `mcpspy verify` does not run on Windows")
 
 from mcpspy.process.child import spawn_error
+from mcpspy.process.ending import KILL, signal_group
+from mcpspy.transport.link import Ended, Failed
 
 ROOM = 64 << 20
 """Bytes that a process may write to a stream in one run."""
 _LINE = 64  # bytes of memory that a line needs in addition
 _PR_SET_CHILD_SUBREAPER = 36
 _SOON = 5.0  # seconds for work of the kernel alone
-KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 class Launched:
@@ -40,8 +41,8 @@ class Launched:
         """All that we wrote to it, and that it wrote to stdout and to stderr."""
         self.flooded = False
         """Whether it wrote more than the limit."""
-        self.lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        """The lines of its stdout without their newlines, then None."""
+        self.heard: queue.SimpleQueue[bytes | Ended | Failed] = queue.SimpleQueue()
+        """The lines of its stdout without their newlines, then that it has ended."""
         try:
             self._process = subprocess.Popen(
                 argv,
@@ -74,13 +75,6 @@ class Launched:
         """Queue a line for its stdin."""
         self._to_send.put(line + b"\n")
 
-    def receive(self, seconds: float) -> bytes | None:
-        """Return the next line of its stdout, or None at the end of stdout. Raises TimeoutError."""
-        try:
-            return self.lines.get(timeout=max(seconds, 0))
-        except queue.Empty:
-            raise TimeoutError from None
-
     def close(self) -> None:
         """Close its stdin after the queued lines."""
         self._to_send.put(None)
@@ -102,10 +96,7 @@ class Launched:
     def kill(self) -> None:
         """End it, and all processes that it started."""
         self._to_send.put(None)
-        try:
-            os.killpg(self.pid, KILL)
-        except (ProcessLookupError, PermissionError):  # ended; macOS raises PermissionError for zombies
-            pass
+        signal_group(self.pid, KILL)
         self._process.wait(_SOON)
         _own.discard(self.pid)
         end_orphans()
@@ -138,12 +129,12 @@ class Launched:
                 self.flooded = True
                 break
             for line in lines:
-                self.lines.put(bytes(rest + line))
+                self.heard.put(bytes(rest + line))
                 rest.clear()
             rest += tail
         if rest:
-            self.lines.put(bytes(rest))
-        self.lines.put(None)
+            self.heard.put(bytes(rest))
+        self.heard.put(Ended("ended"))
 
     def _read_aside(self) -> None:
         for _ in self._chunks(self._process.stderr, self.logged):

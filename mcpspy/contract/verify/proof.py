@@ -16,9 +16,10 @@ from typing import Any, Protocol
 from mcpspy.contract.verify.differences import Aspect, echo_check, ending_check, excerpt_of, http_checks, session_checks
 from mcpspy.contract.verify.http import HttpBench, HttpRun
 from mcpspy.contract.verify.launch import Launched, end_text, past
-from mcpspy.contract.verify.session import Correspondent, NoSession, SessionPlan, scouted
+from mcpspy.contract.verify.session import NoSession, SessionPlan, scouted
 from mcpspy.contract.verify.stdio import ENDINGS, StdioBench, StdioRun
 from mcpspy.text import duration_text, plural, printable
+from mcpspy.transport.client import Transport
 
 _DELAY = 100_000_000  # nanoseconds by which the median exceeds the slowest bare request
 
@@ -160,7 +161,7 @@ def _first(bench: StdioBench | HttpBench, plan: SessionPlan) -> tuple[StdioRun |
 
 
 def found_out(
-    connect: Callable[[], AbstractContextManager[Correspondent]], seconds: float, calls: Mapping[str, Any]
+    connect: Callable[[], AbstractContextManager[Transport]], seconds: float, calls: Mapping[str, Any]
 ) -> SessionPlan:
     """Find out what to send to a server. Raises NoSession, and UsageError if a tool is unknown."""
     try:
@@ -174,7 +175,7 @@ def found_out(
                 raise NoSession(f"{error}{_aftermath(peer)}") from None
 
 
-def _aftermath(peer: Correspondent) -> str:
+def _aftermath(peer: Transport) -> str:
     """Return what else is known of a server that did not answer."""
     if not isinstance(peer, Launched):
         return ""

@@ -7,22 +7,33 @@ after the other. A capture can also give the plan (`recorded`). Values that diff
 and requests of the server are answered.
 """
 
-import json
 import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from itertools import islice
+from typing import Any
 
-from mcpspy import __version__
 from mcpspy.conversation.offers import HANDSHAKES, LISTED
 from mcpspy.errors import McpspyError, UsageError
 from mcpspy.json_values import member
 from mcpspy.replay.issued_values import Values, json_text, rewritten
 from mcpspy.replay.run import writing
 from mcpspy.replay.script import CANCELLED, Script, Turn
-from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS
 from mcpspy.text import suggestion
-from mcpspy.wire.jsonrpc import Error, Id, Request, Result, parse
+from mcpspy.transport.client import (
+    AskingClient,
+    Gone,
+    Late,
+    NoAnswer,
+    SentMessage,
+    Transport,
+    listings,
+    request_line,
+    self_introduction,
+)
+from mcpspy.transport.link import Failed
+from mcpspy.wire.jsonrpc import Error, Id, Request, Result
 
 EVERY = "all"
 """Means every tool."""
@@ -30,26 +41,11 @@ _DISCOVERY = 10.0  # seconds without an answer to `server/discover` before `init
 _PAGES = 20  # limit for one listing
 _READING = frozenset((*HANDSHAKES, *LISTED, "ping", "resources/read", "prompts/get", "completion/complete"))
 _REPLIES: Mapping[str, Any] = {"ping": {}, "roots/list": {"roots": []}}
-_ME = {"name": "mcpspy-verify", "version": __version__}
-_META = {
-    PROTOCOL_VERSION: STATELESS[0].value,
-    "io.modelcontextprotocol/clientInfo": _ME,
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
+_NAME = "mcpspy-verify"
 
 
 class NoSession(McpspyError):
     """The server does not answer the first request, so there is nothing to compare."""
-
-
-class Correspondent(Protocol):
-    """A server that receives and sends lines."""
-
-    def send(self, line: bytes) -> None:
-        """Send a message."""
-
-    def receive(self, seconds: float) -> bytes | None:
-        """Return the next message, or None if there will be none. Raises TimeoutError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +94,8 @@ class SessionPlan:
 
     def ping(self, number: int) -> PlannedMessage:
         """Return a request that costs the server very little."""
-        if self.stateless:
-            return _request(number, "server/discover", {"_meta": _META})
-        return _request(number, "ping")
+        method, params = ("server/discover", self_introduction(_NAME)) if self.stateless else ("ping", {})
+        return PlannedMessage(request_line(number, method, params), method, id=Id.of(number))
 
 
 @dataclass(slots=True)
@@ -122,55 +117,34 @@ class Transcript:
 class Talk:
     """Sends messages to a server one after the other, and keeps what it sends."""
 
-    def __init__(self, peer: Correspondent, seconds: float, replies: Mapping[str, Any] = _REPLIES) -> None:
+    def __init__(self, peer: Transport, seconds: float, replies: Mapping[str, Any] = _REPLIES) -> None:
         """Create it. `seconds` is the limit for one answer."""
         self.said = Transcript()
-        self._peer = peer
+        self._client = AskingClient(peer, _NAME, replies, self.said.others.append)
         self._seconds = seconds
-        self._replies = replies
 
-    def ask(self, message: PlannedMessage, place: int, seconds: float | None = None) -> Result | Error | None:
+    def ask(self, message: PlannedMessage, place: int) -> Result | Error | None:
         """Send a message, and wait for its answer. Return None for a notification.
 
-        Raises TimeoutError, and EOFError if the server has ended.
+        Raises TimeoutError, and Gone if the server has ended.
         """
-        self._peer.send(message.line)
+        sent = SentMessage(message.line, message.label, {}, message.id)
+        self._client.say(sent)
         if message.id is None:
             return None
-        limit = self._seconds if seconds is None else seconds
-        due = time.monotonic() + limit
-        while True:
-            left = due - time.monotonic()
-            try:
-                if left <= 0:  # a server that writes without end always has a next line
-                    raise TimeoutError
-                raw = self._peer.receive(left)
-            except TimeoutError:
-                raise TimeoutError(f"no answer to {message.label} within {limit:g} s") from None
-            if raw is None:
-                raise EOFError(f"the server ended before it answered {message.label}")
-            answer = self._taken(raw, message.id)
-            if answer:
-                self.said.answers[place] = raw
-                self.said.first = self.said.first or time.perf_counter_ns()
-                return answer
-
-    def _taken(self, raw: bytes, wanted: Id) -> Result | Error | None:
-        """Process what the server sent. Return it if it is the wanted answer."""
-        bodies = parse(raw)
-        for body in bodies:
-            if isinstance(body, Result | Error) and body.id == wanted:
-                return body
-            if isinstance(body, Request):
-                known = self._replies.get(body.method)
-                refusal = '"error":{"code":-32601,"message":"this client does not answer that"}'
-                outcome = refusal if known is None else f'"result":{json_text(known)}'
-                self._peer.send(f'{{"jsonrpc":"2.0","id":{json_text(body.id)},{outcome}}}'.encode())
-        self.said.others.append(raw)
-        return None
+        found = self._client.hear([sent], time.monotonic() + self._seconds)
+        if found is None:
+            raise TimeoutError(f"no answer to {message.label} within {self._seconds:g} s")
+        answer, raw = sent.answer, found[1]
+        if isinstance(answer, Failed):
+            refusal = json_text({"code": -32000, "message": answer.how})
+            raw, answer = f'{{"jsonrpc":"2.0","id":{message.id.text},"error":{refusal}}}'.encode(), None
+        self.said.answers[place] = raw
+        self.said.first = self.said.first or time.perf_counter_ns()
+        return answer
 
 
-def said(plan: SessionPlan, peer: Correspondent, seconds: float) -> Transcript:
+def said(plan: SessionPlan, peer: Transport, seconds: float) -> Transcript:
     """Run a whole plan. Stop if the session cannot go on."""
     talk = Talk(peer, seconds, plan.replies)
     values = Values()
@@ -185,8 +159,8 @@ def said(plan: SessionPlan, peer: Correspondent, seconds: float) -> Transcript:
             answer = talk.ask(message, place)
             if answer and turn and turn.response:
                 values.learn(turn.method or "", turn.params, turn.response.body.value, answer.value)
-    except EOFError as error:
-        talk.said.trouble = str(error)
+    except Gone as error:
+        talk.said.trouble = f"the server {error}"
     except TimeoutError as error:
         talk.said.trouble, talk.said.unanswered = str(error), place
     return talk.said
@@ -221,7 +195,7 @@ def recorded(script: Script, calls: Collection[str]) -> SessionPlan:
     return SessionPlan(tuple(messages), replies=replies, stateless=not handshake)
 
 
-def scouted(peer: Correspondent, seconds: float, calls: Mapping[str, Any], *, discover: bool = True) -> SessionPlan:
+def scouted(peer: Transport, seconds: float, calls: Mapping[str, Any], *, discover: bool = True) -> SessionPlan:
     """Find out what to send to a server. `calls` has the arguments of tools by name.
 
     Without `discover`, the client begins with `initialize`, as clients up to 2025-11-25 do. Raises NoSession, and
@@ -233,89 +207,61 @@ def scouted(peer: Correspondent, seconds: float, calls: Mapping[str, Any], *, di
 class _Scout:
     """Sends requests that depend on the server's answers, and keeps those that were answered."""
 
-    def __init__(self, peer: Correspondent, seconds: float) -> None:
-        self._talk = Talk(peer, seconds)
+    def __init__(self, peer: Transport, seconds: float) -> None:
+        self._client = AskingClient(peer, _NAME, _REPLIES)
         self._seconds = seconds
-        self._messages: list[PlannedMessage] = []
-        self._left_out: list[str] = []
-        self._meta: dict[str, Any] = {}
-        self._number = 0
-        self._ended = False
-        self._refusal = ""  # the message of the last answer, if it is an error
 
     def plan(self, calls: Mapping[str, Any], *, discover: bool) -> SessionPlan:
-        offered = self._greeted(discover=discover)
+        introduction = self._greeted(discover=discover)
         tools: list[Any] = []
-        if "tools" in offered:
-            tools = self._listed("tools/list")
-        if "resources" in offered:
-            self._listed("resources/list")
-            self._listed("resources/templates/list")
-        if "prompts" in offered:
-            self._listed("prompts/list")
-        if not self._meta:
-            self._ask("ping")
+        for method in listings(introduction):
+            entries = self._listed(method)
+            tools += entries if method == "tools/list" else []
+        if not self._client.meta:
+            self._ask("ping", {})
         for name, arguments in _to_call(tools, calls).items():
-            self._ask("tools/call", {"name": name, "arguments": arguments}, name)
-        return SessionPlan(tuple(self._messages), tuple(self._left_out), stateless=bool(self._meta))
+            self._ask("tools/call", {"name": name, "arguments": arguments})
+        return self._found()
 
     def _greeted(self, *, discover: bool) -> dict[str, Any]:
-        """Agree on a revision. Return the server's capabilities."""
-        if discover:
-            self._meta = {"_meta": _META}
-            result = self._ask("server/discover", seconds=min(_DISCOVERY, self._seconds))
-            supported = member(result, "supportedVersions")
-            if isinstance(supported, list) and STATELESS[0].value in supported:
-                return _capabilities(result)
-            self._meta = {}
-        asked = {"protocolVersion": NEWEST_HANDSHAKE.value, "capabilities": {}, "clientInfo": _ME}
-        result = self._ask("initialize", asked)
-        if not isinstance(result, dict):
-            raise NoSession(self._left_out[-1] if self._left_out else f"the server refuses initialize{self._refusal}")
-        initialized = PlannedMessage(_line({"method": "notifications/initialized"}), "notifications/initialized")
-        self._talk.ask(initialized, -1)
-        self._messages.append(initialized)
-        return _capabilities(result)
+        """Agree on a revision. Return how the server introduces itself."""
+        try:
+            probe = min(_DISCOVERY, self._seconds)
+            return self._client.greet(self._seconds, probe, discover=discover)[1]
+        except Gone as error:
+            raise NoSession(f"the server {error}") from None
+        except Late as error:
+            raise NoSession(f"no answer to {error.method} within {error.seconds:g} s") from None
+        except NoAnswer as error:
+            raise NoSession(f"the server refuses initialize: {error.why}") from None
 
     def _listed(self, method: str) -> list[Any]:
         """Return all entries of a listing."""
         found: list[Any] = []
-        cursor: Any = None
-        for _ in range(_PAGES):
-            result = self._ask(method, {} if cursor is None else {"cursor": cursor})
-            entries = member(result, LISTED[method])
-            found += entries if isinstance(entries, list) else []
-            cursor = member(result, "nextCursor")
-            if cursor is None:
-                break
+        with suppress(NoAnswer):
+            for page in islice(self._client.pages(method, self._seconds), _PAGES):
+                entries = member(page, LISTED[method])
+                found += entries if isinstance(entries, list) else []
         return found
 
-    def _ask(
-        self, method: str, params: dict[str, Any] | None = None, name: str | None = None, seconds: float | None = None
-    ) -> Any:
-        """Return the result of a request, or None. A request without an answer is left out of the plan."""
-        if self._ended:
-            return None
-        self._number += 1
-        message = _request(self._number, method, (params or {}) | self._meta, name)
-        try:
-            answer = self._talk.ask(message, len(self._messages), seconds)
-        except TimeoutError as error:
-            self._left_out.append(str(error))
-            return None
-        except EOFError as error:
-            if self._number == 1 or method == "initialize":
-                raise NoSession(str(error)) from None
-            self._ended = True  # either this happens in each run, or it is a difference
-            answer = None
-        self._messages.append(message)
-        self._refusal = f": {member(answer.error, 'message')}" if isinstance(answer, Error) else ""
-        return answer.result if isinstance(answer, Result) else None
+    def _ask(self, method: str, params: Mapping[str, Any]) -> None:
+        with suppress(NoAnswer):
+            self._client.ask(method, params, self._seconds)
 
+    def _found(self) -> SessionPlan:
+        """Return the plan, without requests that were not answered.
 
-def _capabilities(result: Any) -> dict[str, Any]:
-    found = member(result, "capabilities")
-    return found if isinstance(found, dict) else {}
+        It has the one at which the server ended: either that happens in each run, or it is a difference.
+        """
+        messages, left_out = [], []
+        for sent in self._client.sent:
+            name = sent.params.get("name") if sent.method == "tools/call" else None
+            message = PlannedMessage(sent.line, sent.method, name, sent.id)
+            if sent.id is None or sent.answer or (self._client.ended and sent is self._client.sent[-1]):
+                messages.append(message)
+            else:
+                left_out.append(f"no answer to {message.label} within {sent.seconds:g} s")
+        return SessionPlan(tuple(messages), tuple(left_out), stateless=bool(self._client.meta))
 
 
 def _to_call(tools: list[Any], calls: Mapping[str, Any]) -> dict[str, Any]:
@@ -335,12 +281,3 @@ def _known(calls: Collection[str], tools: Mapping[str, Any], none: str) -> None:
         if name not in tools and name != EVERY:
             listed = f"the tools are {', '.join([*tools][:10])}" if tools else none
             raise UsageError(f"--call: there is no tool {name!r}; {suggestion(name, tools, listed)}")
-
-
-def _request(number: int, method: str, params: dict[str, Any] | None = None, name: str | None = None) -> PlannedMessage:
-    message = {"id": number, "method": method} | ({"params": params} if params else {})
-    return PlannedMessage(_line(message), method, name, Id.of(number))
-
-
-def _line(message: dict[str, Any]) -> bytes:
-    return json.dumps({"jsonrpc": "2.0"} | message, separators=(",", ":"), ensure_ascii=False).encode()

@@ -22,6 +22,7 @@ from mcpspy.contract.verify import probe
 from mcpspy.contract.verify.launch import Launched, end_text
 from mcpspy.contract.verify.session import SessionPlan, Talk, Transcript, said
 from mcpspy.foreign_file import open_foreign
+from mcpspy.transport.client import Gone
 
 GRACE = 5.0
 """Seconds within which a server has to end."""
@@ -172,7 +173,7 @@ def latencies(plan: SessionPlan, talk: Talk, pings: int) -> list[int]:
         begun = time.perf_counter_ns()
         try:
             talk.ask(plan.ping(1_000_000 + number), -1)
-        except (TimeoutError, EOFError):
+        except (TimeoutError, Gone):
             break
         found.append(time.perf_counter_ns() - begun)
         if time.monotonic() > until:

@@ -24,6 +24,7 @@ if sys.platform == "win32":
 from mcpspy.capture.format import RELOAD
 from mcpspy.errors import SpawnError
 from mcpspy.process.child import Child, die_by, spawn
+from mcpspy.process.ending import end, signal_group
 from mcpspy.recording.recording import Channel, Clock, Recording
 from mcpspy.relay.reload.files import StartChanges, WatchedFiles, age, import_watcher
 from mcpspy.relay.reload.server import STDERR, LineSource, ReloadableServer, write_errors
@@ -313,15 +314,20 @@ class _Relay:
         """End the server with all processes that it started; return its exit code."""
         server = self._server
         closed = server.stdin.close(_LEAVES)
-        for number, seconds in ((0, _LEAVES if closed else 0), (_signal.SIGTERM, _TERMINATES), (_signal.SIGKILL, None)):
-            if number:
-                self._send(number)
+        codes: list[int] = []
+
+        def gone(seconds: float | None) -> bool:
             until = None if seconds is None else time.monotonic() + seconds
-            while until is None or time.monotonic() < until:
+            while not codes and (until is None or time.monotonic() < until):
                 if (code := self._poll()) is not None:
-                    return code
-                self._wait(None if until is None else max(until - time.monotonic(), 0))
-        raise AssertionError("SIGKILL is waited for")
+                    codes.append(code)
+                else:
+                    self._wait(None if until is None else max(until - time.monotonic(), 0))
+            return bool(codes)
+
+        end(gone, self._send, _LEAVES if closed else 0, _TERMINATES)
+        gone(None)
+        return codes[0]
 
     def _poll(self) -> int | None:
         """Return the exit code of the server if it has exited; then also kill the processes that it started."""
@@ -350,11 +356,7 @@ class _Relay:
         self._signalled(number, time.monotonic_ns(), "process", self._alive and self._send(number))
 
     def _send(self, number: int) -> bool:
-        try:
-            os.killpg(self._child.pid, number)
-        except OSError:  # the group is empty, or runs as another user
-            return False
-        return True
+        return signal_group(self._child.pid, number)
 
 
 def _wake() -> None:

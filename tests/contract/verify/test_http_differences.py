@@ -1,8 +1,9 @@
 """What counts as a difference between runs over HTTP."""
 
 from mcpspy.contract.verify.differences import http_checks
-from mcpspy.contract.verify.http import ClientExchange, HttpRun, TappedRequest, TappedResponse
+from mcpspy.contract.verify.http import HttpRun, TappedRequest, TappedResponse
 from mcpspy.contract.verify.session import SessionPlan, Transcript
+from mcpspy.transport.http_client import ClientExchange
 from tests.each import each
 
 

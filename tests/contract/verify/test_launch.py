@@ -1,6 +1,7 @@
 """Processes are started, exchange lines, and are ended together with all their child processes."""
 
 import os
+import queue
 import signal
 import sys
 import time
@@ -11,6 +12,7 @@ from mcpspy.contract.verify import launch
 from mcpspy.contract.verify.launch import Launched, end_text, orphans_adopted, past
 from mcpspy.errors import SpawnError
 from mcpspy.process.child import environment
+from mcpspy.transport.link import Ended
 from tests.contract.verify import PYTHON
 from tests.contract.verify.conftest import alive
 
@@ -21,7 +23,7 @@ def program(text):
 
 def test_lines_come_whole_and_the_end_is_told():
     with program("import sys; print('one\\ntwo', end=''); print('aside', file=sys.stderr); sys.exit(3)") as process:
-        assert [process.receive(20) for _ in range(3)] == [b"one", b"two", None]
+        assert [process.heard.get(timeout=20) for _ in range(3)] == [b"one", b"two", Ended("ended")]
         assert process.ended(20) == 3
     assert (bytes(process.read), bytes(process.logged)) == (b"one\ntwo", b"aside\n")
 
@@ -30,14 +32,14 @@ def test_what_is_sent_arrives_before_the_end_of_stdin():
     with program("import sys; print(len(sys.stdin.read()))") as process:
         process.send(b"x" * 300_000)
         process.close()
-        assert process.receive(20) == b"300001"
+        assert process.heard.get(timeout=20) == b"300001"
     assert len(process.sent) == 300_001
 
 
 def test_a_signal_is_sent_after_what_is_still_to_be_sent():
     """A client finishes its last message before it interrupts a server."""
     with program("import sys; print(flush=True); sys.stdin.buffer.read(300_001); sys.stdin.read()") as process:
-        assert process.receive(20) == b""
+        assert process.heard.get(timeout=20) == b""
         process.send(b"x" * 300_000)
         process.signal(signal.SIGTERM)
         assert process.ended(20) == -signal.SIGTERM
@@ -46,7 +48,7 @@ def test_a_signal_is_sent_after_what_is_still_to_be_sent():
 
 def test_a_server_that_does_not_read_can_be_sent_a_signal():
     with program("import os, time; os.close(0); print(flush=True); time.sleep(60)") as process:
-        assert process.receive(20) == b""
+        assert process.heard.get(timeout=20) == b""
         process.send(b"x" * 300_000)
         process.signal(signal.SIGTERM)
         assert process.ended(20) == -signal.SIGTERM
@@ -54,15 +56,15 @@ def test_a_server_that_does_not_read_can_be_sent_a_signal():
 
 def test_nothing_is_waited_for_without_end():
     with program("import time; time.sleep(60)") as process:
-        with pytest.raises(TimeoutError):
-            process.receive(0.01)
+        with pytest.raises(queue.Empty):
+            process.heard.get(timeout=0.01)
         assert process.ended(0.01) is None
 
 
 def test_a_process_that_writes_without_end_is_cut_off(monkeypatch):
     monkeypatch.setattr(launch, "ROOM", 100_000)
     with program("while True: print('x' * 1000)") as process:
-        while process.receive(20) is not None:
+        while process.heard.get(timeout=20) != Ended("ended"):
             pass
         assert process.flooded
 

@@ -1,12 +1,14 @@
 """The messages of the client: derived from a server, or taken from a capture."""
 
 import json
+import queue
 
 import pytest
 
 from mcpspy.contract.verify.session import NoSession, SessionPlan, recorded, said, scouted
 from mcpspy.errors import UsageError
 from mcpspy.replay.script import load
+from mcpspy.transport.link import Ended
 from tests.each import each
 from tests.transcript import capture
 
@@ -18,20 +20,15 @@ class Scripted:
 
     def __init__(self, answer):
         self.asked = []
+        self.heard = queue.SimpleQueue()
         self._answer = answer
-        self._lines = []
 
     def send(self, line):
         message = json.loads(line)
         self.asked.append(message)
         if "id" in message and "method" in message:
-            self._lines += self._answer(message) or []
-
-    def receive(self, seconds):
-        if not self._lines:
-            raise TimeoutError
-        line = self._lines.pop(0)
-        return line and json.dumps(line).encode()
+            for it in self._answer(message) or []:
+                self.heard.put(json.dumps(it).encode() if it else Ended("ended"))
 
     @property
     def methods(self):

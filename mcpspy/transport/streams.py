@@ -1,4 +1,4 @@
-"""Whole lines from a descriptor, whatever their length, for the mock and the driver."""
+"""Whole lines from a descriptor, whatever their length, for a mock and for a client."""
 
 import os
 from collections.abc import Iterable, Iterator

@@ -11,13 +11,14 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Open
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.replay import streams
-from mcpspy.replay.http_link import WebLink, heads_of
-from mcpspy.replay.link import Ended, Failed, signals_restored
 from mcpspy.replay.run import replay
 from mcpspy.replay.script import read
 from mcpspy.replay.sessions import FINE
 from mcpspy.replay.tolerance import Rules
+from mcpspy.transport import streams
+from mcpspy.transport.http_client import heads_of
+from mcpspy.transport.http_link import WebLink
+from mcpspy.transport.link import Ended, Failed, signals_restored
 from mcpspy.wire.jsonrpc import Id, parse
 from tests.each import each
 from tests.relay.harness import to_us

@@ -1,4 +1,4 @@
-"""A server on stdio whose client is the replay: started, driven line by line, recorded as by a relay.
+"""A server on stdio whose client is ours: started, driven line by line, recorded as by a relay.
 
 The main thread starts the server and waits for its end, as `mcpspy.process.child` requires. One thread writes, so that
 a server that does not read blocks only that thread. Two threads read. Traffic is recorded afterwards, with the time at
@@ -12,27 +12,33 @@ import queue
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, TypeVar
 
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Frame, Open
 from mcpspy.errors import CaptureError
+from mcpspy.process.ending import KILL, end, signal_group
 from mcpspy.recording.recording import Channel, Recording
-from mcpspy.replay.streams import chunks, lines, room, send
+from mcpspy.transport.streams import chunks, lines, room, send
 from mcpspy.wire.jsonrpc import Id
 
 if sys.platform == "win32":
-    from mcpspy.process.child_windows import WindowsChild as Child
     from mcpspy.process.child_windows import environment, spawn
 else:
-    from mcpspy.process.child import Child, environment, spawn
+    from mcpspy.process.child import environment, spawn
 
 PATIENCE = 2.0  # seconds for a server to exit by itself, and again after SIGTERM
 CLOSED = 2.0
 """Seconds to wait for the exit of a server that closed its stdout, because the exit code tells more."""
 _DRAIN = 0.25  # seconds to read what a server left in its pipes, if another process holds them open
-KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
-"""The signal that no process survives; Windows has only one way to end a process."""
+CLOSES = "closed its stdout"
+"""The reason for a server that runs and can send nothing more."""
 FLOODS = "said far more than in the capture"
 """The reason for a server that never stops sending."""
 
@@ -42,6 +48,8 @@ class Ended:
     """The server will send nothing more; `how` is the reason."""
 
     how: str
+    code: int | None = field(default=None, compare=False)
+    """The exit code, negative for a signal, if it has exited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +63,23 @@ class Failed:
 class Link:
     """A running server and its capture."""
 
-    def __init__(self, argv: list[str], name: str, path: str, say: Callable[[str], None], recorded: int) -> None:
+    def __init__(
+        self,
+        argv: list[str],
+        name: str,
+        path: str,
+        say: Callable[[str], None],
+        recorded: int,
+        environ: dict[bytes, bytes] | None = None,
+        cwd: str | None = None,
+    ) -> None:
         """Start `argv`, and record in the file at `path`. Raises SpawnError or CaptureError.
 
         Call it from the main thread, while that is the only thread. `say` receives problems with the recording.
-        `recorded` is the number of bytes that the server of the capture sent.
+        `recorded` is the number of bytes that the server of the capture sent. `environ` and `cwd` are the variables and
+        the directory of the server, if they are not ours.
         """
-        environ = environment()
+        environ = environment() if environ is None else environ
         self.interrupted = False
         """Whether a signal interrupted the replay."""
         self.heard: queue.SimpleQueue[bytes | Ended | Failed] = queue.SimpleQueue()
@@ -70,12 +88,12 @@ class Link:
         reports: list[str] = []
         self._recording = Recording(reports.append)
         self._now = self._recording.clock.now
-        self._server = spawn(argv, environ, apart=True)
+        self._server = spawn(argv, environ, apart=True, cwd=cwd)
         self._server.confirm()
         variables = [os.fsdecode(variable) for variable in environ]
-        self._recording.begin("stdio", name, output=path, environ={}, argv=argv, variables=variables)
+        self._recording.begin("stdio", name, output=path, environ={}, argv=argv, variables=variables, cwd=cwd)
         if self._recording.path is None:
-            end_group(self._server, KILL)
+            signal_group(self._server.pid, KILL)
             self._server.wait()
             raise CaptureError(reports[-1].partition(";")[0])
         for sentence in reports:
@@ -98,10 +116,7 @@ class Link:
     def close(self) -> None:
         """Stop sending, and make the server exit: by itself, by SIGTERM, by SIGKILL."""
         self._to_send.put(None)
-        for number in (signal.SIGTERM, KILL):
-            if self._gone.wait(PATIENCE):
-                return
-            end_group(self._server, number)
+        end(self._gone.wait, partial(signal_group, self._server.pid), PATIENCE, PATIENCE)
 
     def wait(self) -> None:
         """Wait in the main thread until the server has exited; its last lines come before that in `heard`."""
@@ -109,15 +124,15 @@ class Link:
         self._gone.set()
         for reader in self._readers:
             reader.join(_DRAIN)
-        end_group(self._server, KILL)  # processes that it started and left behind
-        self.heard.put(Ended(f"exited with code {code}" if code >= 0 else f"was killed by signal {-code}"))
+        signal_group(self._server.pid, KILL)  # processes that it started and left behind
+        self.heard.put(Ended(f"exited with code {code}" if code >= 0 else f"was killed by signal {-code}", code))
         for channel in (self._stdin, self._stdout, self._stderr):
             channel.end(self._now(), "exit")
         self._recording.end(self._now(), code)
 
     def _interrupt(self, _: int) -> None:
         if self.interrupted:  # the second signal kills at once
-            end_group(self._server, KILL)
+            signal_group(self._server.pid, KILL)
         self.interrupted = True
         self.heard.put(Ended("was left"))
 
@@ -135,7 +150,7 @@ class Link:
         for line in lines(self._recorded(self._server.stdout, self._stdout)):
             self.heard.put(line)
         if not self._gone.wait(CLOSED):
-            self.heard.put(Ended("closed its stdout"))
+            self.heard.put(Ended(CLOSES))
 
     def _read_aside(self) -> None:
         for _ in self._recorded(self._server.stderr, self._stderr):
@@ -155,6 +170,60 @@ class Link:
         os.close(fd)
 
 
+def stderr_of(path: str, most: int) -> list[str]:
+    """Return the last lines that the server of a capture wrote to stderr."""
+    stderr, said = set(), deque[bytes](maxlen=most)
+    for record in Capture(path).records():
+        if isinstance(record, Open) and record.role == "stderr":
+            stderr.add(record.ch)
+        elif isinstance(record, Frame) and record.ch in stderr and record.raw.strip():
+            said.append(record.raw.strip())
+    return [line.decode(errors="replace") for line in said]
+
+
+class _Recorded(Protocol):
+    interrupted: bool
+
+    def wait(self) -> None: ...
+    def close(self) -> None: ...
+
+
+_RecordedLink = TypeVar("_RecordedLink", bound=_Recorded)
+_Outcome = TypeVar("_Outcome")
+
+
+def run_session(connect: Callable[[], _RecordedLink], play: Callable[[_RecordedLink], _Outcome]) -> _Outcome:
+    """Connect, run a client in a thread of its own until it is done, end the server, and return the client's outcome.
+
+    Call it from the main thread, while that is the only thread. Raises what `connect` and `play` raise, and
+    KeyboardInterrupt after the server has ended if a signal interrupted the session.
+    """
+
+    def played() -> _Outcome:
+        try:
+            return play(link)
+        finally:
+            link.close()
+
+    with signals_restored():
+        link = connect()
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            playing = pool.submit(played)
+            link.wait()
+        if link.interrupted:
+            _discard_signals()
+            raise KeyboardInterrupt
+    return playing.result()
+
+
+def _discard_signals() -> None:
+    """Take the signals that have arrived since one interrupted the session: nothing more is to be interrupted."""
+    if sys.platform != "win32":
+        ending = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
+        while pending := signal.sigpending() & ending:
+            signal.sigwait(pending)
+
+
 @contextmanager
 def signals_restored() -> Iterator[None]:
     """Undo what `Child` does to signals: neither a second server nor the caller may inherit that."""
@@ -170,14 +239,3 @@ def signals_restored() -> Iterator[None]:
             if handler is not None and signal.getsignal(number) != handler:
                 signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-def end_group(server: Child, number: int) -> None:
-    """Send a signal to a server in a process group of its own, and to all processes that it started."""
-    try:
-        if sys.platform == "win32":
-            os.kill(server.pid, number)
-        else:
-            os.killpg(server.pid, number)
-    except (ProcessLookupError, PermissionError):  # it has just exited; macOS raises PermissionError for zombies
-        pass

@@ -8,8 +8,8 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Frame
 from mcpspy.errors import CaptureError, SpawnError
-from mcpspy.replay import link, streams
-from mcpspy.replay.link import Ended, Link, signals_restored
+from mcpspy.transport import link, streams
+from mcpspy.transport.link import Ended, Link, signals_restored
 from tests.limits import LIMIT
 from tests.relay.harness import python, running, to_us, until
 

@@ -1,0 +1,1 @@
+"""A client of our own: recorded transports to a server, and what is asked over them."""
