@@ -26,6 +26,7 @@ READERS = {
     "show": "show {}",
     "show-json": "show {} --json",
     "show-filter": "show {} --filter (method:tools/*␠or␠status:error)␠latency:<1s␠not␠a",
+    "show-long": "show {} --long",
     "check": "check {}",
     "check-json": "check {} --format json",
     "check-junit": "check {} --format junit",

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mcpspy.process.ending import KILL, end, signal_group
-from tests.limits import LIMIT
+from tests.limits import LIMIT, Popen
 from tests.relay.harness import running, until
 
 
@@ -33,12 +33,12 @@ def test_each_signal_is_sent_only_if_the_one_before_was_not_enough(dies_by, sent
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no groups to signal")
 def test_a_signal_reaches_the_whole_group_and_is_told_if_there_is_none():
     source = "import os, time; child = os.fork()\nif child: print(child, flush=True)\ntime.sleep(60)"
-    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, start_new_session=True) as leader:
+    with Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, start_new_session=True) as leader:
         assert leader.stdout
         child = int(leader.stdout.readline())
         assert signal_group(leader.pid, KILL)
         assert leader.wait(LIMIT) == -KILL
     until(lambda: not running(child), "the end of the child")
-    with subprocess.Popen([sys.executable, "-c", ""], start_new_session=True) as alone:
+    with Popen([sys.executable, "-c", ""], start_new_session=True) as alone:
         alone.wait(LIMIT)
     assert not signal_group(alone.pid, KILL)
