@@ -12,7 +12,7 @@ import time
 
 from mcpspy.capture.location import directory, file_name, make_directory
 from mcpspy.capture.reader import Capture
-from mcpspy.cli import show
+from mcpspy.cli.commands import run as run_command
 from mcpspy.cli.output import stays_plain
 from mcpspy.errors import CaptureError, McpspyError
 from mcpspy.text import printable
@@ -38,7 +38,7 @@ def run(_: argparse.Namespace) -> int:
             else:
                 client.wait()
                 _await_capture(client, path)
-                show.run(argparse.Namespace(capture=path, long=False, json=False, follow=False, filter=None, gate=None))
+                run_command(["show", path])
                 if client.returncode:
                     raise McpspyError(_complaint(client) or f"the demo's client ended with status {client.returncode}")
         finally:
