@@ -78,14 +78,14 @@ SHARE = (
     ),
     Command(
         "export",
-        "convert captures: HAR, Mermaid, Perfetto, CSV, Parquet",
+        "convert captures: HAR, Mermaid, Perfetto, CSV, curl, Parquet",
         "Convert captures to formats of other programs. Secrets are kept: run 'mcpspy scrub' first if you "
         "give the result to somebody else.",
         Positional("captures", "CAPTURE|DIR", "a directory stands for its *.jsonl files", many="+"),
         Option(
             "--format",
             placeholder="FORMAT",
-            choices=("har", "mermaid", "perfetto", "csv", "otlp", "parquet"),
+            choices=("har", "mermaid", "perfetto", "csv", "otlp", "curl", "parquet"),
             required=True,
             text="output format (required)",
         ),
@@ -94,8 +94,8 @@ SHARE = (
             placeholder="PATH",
             dest="output",
             text="file to write, instead of stdout. Several captures need a directory, which gets one file for each; "
-            "but csv, perfetto and otlp write all of them to one file if PATH ends in .csv (csv) or .json (perfetto, "
-            "otlp). parquet always needs a directory",
+            "but csv, perfetto, otlp and curl write all of them to one file if PATH ends in .csv (csv), .json "
+            "(perfetto, otlp) or .sh (curl). parquet always needs a directory",
         ),
         Option(
             "--filter",
