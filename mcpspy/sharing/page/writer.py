@@ -21,9 +21,9 @@ from mcpspy.filters import Filter
 from mcpspy.importers.shared_page import OPENING
 from mcpspy.recording.copy import write_copy
 from mcpspy.sharing.page.contents import Contents
-from mcpspy.sharing.page.selection import LINE_LEFT_OUT, selected, shown_filter, wanted_lines
 from mcpspy.sharing.page.sources import page
 from mcpspy.sharing.scrub import Scrub
+from mcpspy.sharing.selection import LINE_LEFT_OUT, selected, shown_filter, wanted_lines
 from mcpspy.text import size_text
 
 MOST_BYTES = 64 << 20
