@@ -42,6 +42,21 @@ SHARE = (
         *SCRUBBING,
     ),
     Command(
+        "cut",
+        "make a small capture of a large one",
+        "Write a capture with only the matching rows of another one, each with its whole exchange, and with the "
+        "handshake. 'mcpspy mock' and 'mcpspy replay' can play it. Nothing is replaced: run 'mcpspy scrub' if you give "
+        "it to somebody else.",
+        CAPTURE,
+        Option("-o", placeholder="FILE", dest="file", text="write the new capture to FILE (required)", required=True),
+        Option("--filter", placeholder="EXPR", text="keep matching rows: 'method:tools/call' (docs/filters.md)"),
+        Option("--from", placeholder="N", dest="first", convert=int, text="keep rows from number N on"),
+        Option("--to", placeholder="N", dest="last", convert=int, text="keep rows up to number N"),
+        FORCE,
+        epilog="What stays with a row: docs/replay.md.",
+        run="share.run_cut",
+    ),
+    Command(
         "scrub",
         "remove secrets and personal data from a capture",
         "Write a copy of a capture without secrets, e-mail addresses, home directories and user names; or, "
