@@ -548,7 +548,7 @@ READING = {
     "sharing.page.sources": OWN,
     "cli.gates": "the stdout of a process that was started here",
     "cli.sql": MADE,
-    "sharing.page.selection": MADE,
+    "sharing.selection": MADE,
     "sharing.page.writer": MADE,
     "replay.script": MADE,
     "clients.routes": DIRECTORY,

@@ -38,6 +38,9 @@ VIEWER = "viewer"
 RELOAD = "reload"
 """`by` of everything that `wrap --reload` changed, held, dropped or sent while it replaced the server."""
 
+LEFT_OUT_BY_CUT = "left out by mcpspy cut"
+"""`why` of a gap where `mcpspy cut` left out whole exchanges, so nothing is missing of the others."""
+
 OWN_ID = "mcpspy-"
 """The prefix of the ids of requests sent by a viewer or by `wrap --reload`."""
 

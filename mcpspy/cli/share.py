@@ -1,7 +1,7 @@
 """`mcpspy scrub` and `mcpspy share`: a capture without secrets and personal data, as a capture or as an HTML page.
 
 Both have the same options, the same table of what is replaced, and the same question to the user. `scrub --check` only
-looks, at several captures.
+looks, at several captures. `mcpspy cut` makes a small capture of a large one, and replaces nothing.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from mcpspy.recording.copy import write_copy
 from mcpspy.report import waivers
 from mcpspy.report.checked import Checked, ReportOptions
 from mcpspy.report.findings import PLACE_FORMATS
+from mcpspy.sharing.cut import cut_lines, cut_rows
 from mcpspy.sharing.page.writer import is_too_large, readings, refuse_too_large, scrubbed, unscrubbed, write_page
 from mcpspy.sharing.scrub import Leftover, Replaced, Scrub, ScrubOptions
 from mcpspy.sharing.scrub.scrub import check
@@ -151,6 +152,37 @@ def _check(options: argparse.Namespace, wanted: ScrubOptions) -> int:
     write_report(PLACE_FORMATS[options.format].write(waived.captures, ReportOptions(rules=RULES)), options.output)
     say_unused(waived)
     return int(bool(waived.stale) or any(checked.findings for checked in waived.captures))
+
+
+def run_cut(options: argparse.Namespace) -> int:
+    """Write the small capture."""
+    path = existing_path(options.capture)
+    if os.path.isdir(path):
+        raise UsageError(f"{path} is a directory; cut takes one capture")
+    wanted = {
+        name: value
+        for name, value in (("filter", options.filter), ("from", options.first), ("to", options.last))
+        if value is not None
+    }
+    if not wanted:
+        raise UsageError("cut needs --filter EXPR, --from N or --to N: which rows to keep")
+    capture, file = Capture(path), options.file
+    matches = parsed_filter(options.filter or "", capture.header.started)
+    first, last = options.first or 0, sys.maxsize if options.last is None else options.last
+    refuse_to_overwrite("-o", file, capture.paths)
+    if os.path.lexists(file) and not options.force:
+        raise UsageError(f"{file} exists; --force replaces it")
+    if live := capture.live:
+        say(f"{path} is still being recorded: this is what it holds now")
+    with ProgressBar("reading", 4 * size_of(path)) as bar:
+        rows = cut_rows(
+            lambda: capture.records(read=bar.advance), lambda row: first <= row.n <= last and matches(row), live=live
+        )
+        if not rows:
+            raise UsageError(f"no row of {path} matches: nothing was written")
+        write_copy(cut_lines(capture, rows, wanted, bar.advance), file, replace=options.force)
+    print(f"written: {printable(file, 4096)} ({size_text(os.path.getsize(file))} of {size_text(size_of(path))})")
+    return 0
 
 
 def run(options: argparse.Namespace) -> int:

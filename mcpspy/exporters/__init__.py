@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from mcpspy.errors import UsageError
-from mcpspy.exporters import csv_table, har, mermaid, otlp, perfetto
+from mcpspy.exporters import csv_table, curl_script, har, mermaid, otlp, perfetto
 from mcpspy.exporters.source import ExportSource
 
 
@@ -32,6 +32,7 @@ FORMATS = {
     "perfetto": ExportFormat(".trace.json", perfetto.write, joins=True),
     "csv": ExportFormat(".csv", csv_table.write, joins=True),
     "otlp": ExportFormat(".otlp.json", otlp.write, joins=True, passes=1, filtered_passes=3),
+    "curl": ExportFormat(".sh", curl_script.write, joins=True),
 }
 """By the name for `--format`."""
 

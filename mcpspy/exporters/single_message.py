@@ -23,11 +23,11 @@ from mcpspy.text import printable
 from mcpspy.timeline import Row
 
 _LARGEST = 100_000  # bytes of a body in a command line: Linux accepts 128 KiB per word
-_REDACTED = "«redacted:"
+_REDACTED = ("«redacted:", "«withheld:")
 _OF_THE_WAY = frozenset(
     "connection content-length host keep-alive proxy-connection te trailer transfer-encoding upgrade expect"
-    " accept-encoding".split()
-)  # headers that the next client sets itself
+    " accept-encoding content-encoding".split()
+)  # headers that the next client sets itself; bodies were recorded without their coding
 _OF_THE_SDK = frozenset(
     "accept content-type mcp-session-id mcp-protocol-version mcp-method mcp-name user-agent last-event-id origin"
     " accept-language sec-fetch-mode cache-control pragma".split()
@@ -77,9 +77,11 @@ def curl(header: Header, row: Row, opened: Open | None) -> str:
     words.append(["--url", _url(header, opened)])
     kept = _headers(opened, _OF_THE_WAY)
     words += [["--header", f"{name}: {value}" if value else f"{name};"] for name, value in kept]
+    missing = _missing(words[2][1], kept)
     if row.raw:
         words.append(["--data-raw", _body(row)])
-    return _notes(words[2][1], kept) + " \\\n  ".join(shlex.join(part) for part in words) + "\n"
+        missing += ["the body"] if _is_redacted(words[-1][1]) else []
+    return _notes(missing) + " \\\n  ".join(shlex.join(part) for part in words) + "\n"
 
 
 def python(header: Header, row: Row, opened: Open | None) -> str:
@@ -181,9 +183,17 @@ def _fields(head: dict[str, Any] | None) -> list[list[Any]]:
     return [field for field in found if isinstance(field, list) and len(field) == 2] if isinstance(found, list) else []
 
 
-def _notes(place: str, headers: list[tuple[str, str]], where: str = "the URL") -> str:
+def _is_redacted(text: str) -> bool:
+    return any(mark in text for mark in _REDACTED)
+
+
+def _missing(url: str, headers: list[tuple[str, str]]) -> list[str]:
+    """Return what was redacted of a request: names of headers, and the URL."""
+    return [name for name, value in headers if _is_redacted(value)] + (["the URL"] if _is_redacted(url) else [])
+
+
+def _notes(missing: list[str]) -> str:
     """Return a comment that names what was redacted; an empty string if nothing was."""
-    missing = [name for name, value in headers if _REDACTED in value] + ([where] if _REDACTED in place else [])
     return f"# Fill in what was redacted in the capture: {', '.join(missing)}\n" if missing else ""
 
 
@@ -192,7 +202,11 @@ def _stdio(header: Header) -> tuple[str, str, str]:
     command, *arguments = header.argv or ("",)
     cwd = f", cwd={header.cwd!r}" if header.cwd else ""
     server = f"StdioServerParameters(command={command!r}, args={arguments!r}{cwd})"
-    return "from mcp import Client, StdioServerParameters", server, _notes("\n".join(header.argv), [], "the command")
+    return (
+        "from mcp import Client, StdioServerParameters",
+        server,
+        _notes(["the command"] if any(map(_is_redacted, header.argv)) else []),
+    )
 
 
 def _web(header: Header, opened: Open | None) -> tuple[str, str, str]:
@@ -202,7 +216,7 @@ def _web(header: Header, opened: Open | None) -> tuple[str, str, str]:
     legacy = "session_id=" in url  # HTTP with SSE: a client of that URL learns where to POST
     if legacy:
         url = str(header.url)
-    notes = _notes(url, headers)
+    notes = _notes(_missing(url, headers))
     given = f", headers={dict(headers)!r}" if headers else ""
     if legacy:
         return "from mcp import Client\nfrom mcp.client.sse import sse_client", f"sse_client({url!r}{given})", notes

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mcpspy.capture.format import RELOAD, VIEWER
+from mcpspy.capture.format import LEFT_OUT_BY_CUT, RELOAD, VIEWER
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame, Gap, Header, Open, Record, Release
 from mcpspy.conversation.conversation import Conversation
@@ -186,7 +186,7 @@ def read(header: Header | None, records: Iterable[Record]) -> Script:
     for record in records:
         if isinstance(record, Open) and record.answers is not None:
             answers[record.ch] = record.answers
-        elif isinstance(record, Gap):
+        elif isinstance(record, Gap) and record.why != LEFT_OUT_BY_CUT:
             script.lost = script.lost or record.why
         elif isinstance(record, End):
             script.complete = True

@@ -1,1 +1,1 @@
-"""Sessions for other people: captures without secrets, and pages that open anywhere."""
+"""Sessions for other people: captures without secrets, small captures, and pages that open anywhere."""

@@ -5,10 +5,10 @@ https://www.w3.org/TR/trace-context/. Ids are hashes of the capture's id and of 
 same span whenever and wherever the capture is read (T-03).
 
 Each exchange is one span, which is finished when its outcome is final. Related exchanges become one trace. The parent
-of an exchange is the first of these: the context in `_meta.traceparent`; the exchange whose `input_required` response
-it continues (2026-07-28); for a request of the server, the exchange of the client during which it came, if only one is
-possible. Otherwise it begins a trace. Progress is an event of its span. The context of an HTTP request is a link,
-because it belongs to the transport.
+of an exchange is the first of these: the context in `_meta.traceparent`; the context in the head of the HTTP request
+that carried it; the exchange whose `input_required` response it continues (2026-07-28); for a request of the server,
+the exchange of the client during which it came, if only one is possible. Otherwise it begins a trace. Progress is an
+event of its span. If the parent is in `_meta`, another context in the HTTP head is a link.
 
 Attributes without a convention have names that begin with `mcpspy.`. Arguments and results are not included, except on
 request.
@@ -78,7 +78,7 @@ class ExchangeSpan:
     attributes: dict[str, Value]
     parent: TraceContext | None = None
     link: TraceContext | None = None
-    """The trace context of the HTTP request."""
+    """The trace context in the HTTP head, if the parent is in `_meta`."""
     events: list[SpanEvent] = field(default_factory=list)
     error: str | None = None
     """The description of a failure, which may be empty; None if the exchange did not fail."""
@@ -377,21 +377,22 @@ class Spans:
                 yield from self._close(carried.exchange, carried.exchange.status, unit.t)
 
     def _begin(self, request: Message, exchange: Exchange) -> ExchangeSpan:
-        parent = self._parent(request, exchange)
+        meta = member(request.body.value, "params", "_meta")
+        head = request.http.opened.head if request.http and request.side == "client" else None
+        given = parse_traceparent(member(meta, "traceparent"), member(meta, "tracestate"))
+        carried = parse_traceparent(field_of(head, "traceparent"), field_of(head, "tracestate"))
+        parent = given or carried or self._caller(request, exchange)
         trace = parent.trace if parent else trace_id(self._capture, request.n, request.part)
         own, state = span_id(self._capture, request.n, request.part), parent.state if parent else ""
         context = TraceContext(trace, own, state)
-        link = parse_traceparent(field_of(request.http.opened.head, "traceparent")) if request.http else None
+        link = carried if carried and parent and carried.span != parent.span else None
         return ExchangeSpan(
             request.n, request.part, context, self._bounded(span_name(exchange)), request.t, request.t,
             {"mcp.method.name": self._bounded(exchange.method), "mcpspy.frame": request.n}, parent, link
         )  # fmt: skip
 
-    def _parent(self, request: Message, exchange: Exchange) -> TraceContext | None:
-        meta = member(request.body.value, "params", "_meta")
-        given = parse_traceparent(member(meta, "traceparent"), member(meta, "tracestate"))
-        if given:
-            return given
+    def _caller(self, request: Message, exchange: Exchange) -> TraceContext | None:
+        """Return the exchange of the capture that led to a request, if it is certain which one that is."""
         if exchange.continues is not None:
             return self._answers.get(exchange.continues)
         return self._during(request) if request.side == "server" else None

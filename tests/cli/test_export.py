@@ -82,7 +82,7 @@ def test_formats_that_can_hold_several_captures_make_one_file_where_its_name_say
 def test_several_captures_of_a_format_that_holds_one_need_a_directory(folder, mcpspy):
     status, out, err = mcpspy("export", folder, "--format", "mermaid")
     assert (status, out) == (2, "")
-    assert err.endswith("use a format that can hold several: perfetto, csv, otlp\n")
+    assert err.endswith("use a format that can hold several: perfetto, csv, otlp, curl\n")
 
 
 def test_of_a_directory_har_takes_the_captures_of_http(tmp_path, made, mcpspy):
@@ -94,7 +94,9 @@ def test_of_a_directory_har_takes_the_captures_of_http(tmp_path, made, mcpspy):
 def test_har_refuses_stdio_and_writes_nothing(tmp_path, made, mcpspy):
     status, out, err = mcpspy("export", made, "--format", "har", "-o", str(tmp_path / "x.har"))
     assert (status, out) == (2, "")
-    assert err == f"mcpspy: {made} is a stdio session, and har holds HTTP only; use mermaid, perfetto, csv, otlp\n"
+    assert (
+        err == f"mcpspy: {made} is a stdio session, and har holds HTTP only; use mermaid, perfetto, csv, otlp, curl\n"
+    )
     assert not [name for name in os.listdir(tmp_path) if "har" in name]
 
 

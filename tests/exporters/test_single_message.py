@@ -158,10 +158,14 @@ def test_what_was_redacted_stays_so_and_is_named():
     assert first == "# Fill in what was redacted in the capture: Authorization, X-Api-Key, the URL"
     assert f"Authorization: Bearer {mark}" in words(command)
     assert "#" not in single_message.curl(web(), row(CALL), opened())
+    for form in (b"code=%s" % mark.encode(), "«withheld: 1234 bytes»".encode()):
+        login = single_message.curl(web(), row(None, raw=form), opened())
+        assert login.startswith("# Fill in what was redacted in the capture: the body\n")
 
 
 def test_headers_of_the_hop_are_left_to_curl():
-    headers = [["Host", "a"], ["Connection", "close"], ["Transfer-Encoding", "chunked"], ["Accept-Encoding", "br"]]
+    headers = [["Host", "a"], ["Connection", "close"], ["Transfer-Encoding", "chunked"]]
+    headers += [["Accept-Encoding", "br"], ["Content-Encoding", "gzip"]]  # the body is recorded without its coding
     assert "--header" not in words(single_message.curl(web(), row(CALL), opened(headers)))
 
 

@@ -179,11 +179,12 @@ def test_what_is_never_answered_comes_out_at_the_end():
     assert (span.attributes["error.type"], span.end, span.error) == ("unanswered", 9_000_000_000, "")
 
 
-def test_an_http_context_is_a_link_and_a_refusal_a_failure(tmp_path):
-    fields = [["content-type", "application/json"], ["traceparent", CONTEXT]]
+def over_http(path, meta="", context=CONTEXT):
+    """Return the span of a request over HTTP that was refused, with trace context in its head."""
+    fields = [["content-type", "application/json"], ["traceparent", context], ["tracestate", "a=1"]]
     head = {"method": "POST", "target": "/mcp", "version": "HTTP/1.1", "headers": fields}
     refusal = {"status": 503, "reason": "no", "headers": []}
-    body = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+    body = f'{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{{{meta}}}}}}}'
     records = [
         {"mcpspy": 1, "id": "1", "started": STDIO.started, "tool": "t", "transport": "http", "name": "w", "url": URL},
         {"kind": "open", "ch": 1, "t": 0, "from": "client", "role": "request", "framing": "body", "head": head},
@@ -192,11 +193,35 @@ def test_an_http_context_is_a_link_and_a_refusal_a_failure(tmp_path):
         | {"head": refusal},
         {"kind": "close", "ch": 2, "t": 3, "how": "eof"},
     ]
-    path = tmp_path / "http.jsonl"
     path.write_bytes(b"".join(map(record_line, records)))
     (span,) = spans_of(str(path))
-    assert span.link == parse_traceparent(CONTEXT)
-    assert (span.parent, span.attributes["error.type"], span.end) == (None, "_OTHER", 2)
+    return span
+
+
+def test_a_refusal_by_http_is_a_failure(tmp_path):
+    span = over_http(tmp_path / "http.jsonl")
+    assert (span.attributes["error.type"], span.end) == ("_OTHER", 2)
+
+
+def test_the_parent_is_the_context_in_the_http_head_if_the_message_has_none(tmp_path):
+    span = over_http(tmp_path / "http.jsonl")
+    assert (span.parent, span.link) == (parse_traceparent(CONTEXT, "a=1"), None)
+    assert span.context.trace == span.parent.trace
+    invalid = over_http(tmp_path / "invalid.jsonl", '"traceparent":"00-0-0-01"')
+    assert invalid.parent == span.parent
+
+
+def test_the_context_in_the_message_comes_before_that_in_the_http_head(tmp_path):
+    other = f"00-{TRACE}-{'7' * 16}-01"
+    span = over_http(tmp_path / "http.jsonl", f'"traceparent":"{CONTEXT}"', other)
+    assert (span.parent, span.link) == (parse_traceparent(CONTEXT), parse_traceparent(other, "a=1"))
+    same = over_http(tmp_path / "same.jsonl", f'"traceparent":"{CONTEXT}"')
+    assert (same.parent, same.link) == (parse_traceparent(CONTEXT), None)
+
+
+def test_a_context_in_the_http_head_that_is_not_valid_begins_a_trace(tmp_path):
+    span = over_http(tmp_path / "http.jsonl", context="00-0-0-01")
+    assert (span.parent, span.link) == (None, None)
 
 
 def test_a_tracestate_goes_with_its_parent():

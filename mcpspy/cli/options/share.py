@@ -42,6 +42,21 @@ SHARE = (
         *SCRUBBING,
     ),
     Command(
+        "cut",
+        "make a small capture of a large one",
+        "Write a capture with only the matching rows of another one, each with its whole exchange, and with the "
+        "handshake. 'mcpspy mock' and 'mcpspy replay' can play it. Nothing is replaced: run 'mcpspy scrub' if you give "
+        "it to somebody else.",
+        CAPTURE,
+        Option("-o", placeholder="FILE", dest="file", text="write the new capture to FILE (required)", required=True),
+        Option("--filter", placeholder="EXPR", text="keep matching rows: 'method:tools/call' (docs/filters.md)"),
+        Option("--from", placeholder="N", dest="first", convert=int, text="keep rows from number N on"),
+        Option("--to", placeholder="N", dest="last", convert=int, text="keep rows up to number N"),
+        FORCE,
+        epilog="What stays with a row: docs/replay.md.",
+        run="share.run_cut",
+    ),
+    Command(
         "scrub",
         "remove secrets and personal data from a capture",
         "Write a copy of a capture without secrets, e-mail addresses, home directories and user names; or, "
@@ -78,14 +93,14 @@ SHARE = (
     ),
     Command(
         "export",
-        "convert captures: HAR, Mermaid, Perfetto, CSV, Parquet",
+        "convert captures: HAR, Mermaid, Perfetto, CSV, curl, Parquet",
         "Convert captures to formats of other programs. Secrets are kept: run 'mcpspy scrub' first if you "
         "give the result to somebody else.",
         Positional("captures", "CAPTURE|DIR", "a directory stands for its *.jsonl files", many="+"),
         Option(
             "--format",
             placeholder="FORMAT",
-            choices=("har", "mermaid", "perfetto", "csv", "otlp", "parquet"),
+            choices=("har", "mermaid", "perfetto", "csv", "otlp", "curl", "parquet"),
             required=True,
             text="output format (required)",
         ),
@@ -94,8 +109,8 @@ SHARE = (
             placeholder="PATH",
             dest="output",
             text="file to write, instead of stdout. Several captures need a directory, which gets one file for each; "
-            "but csv, perfetto and otlp write all of them to one file if PATH ends in .csv (csv) or .json (perfetto, "
-            "otlp). parquet always needs a directory",
+            "but csv, perfetto, otlp and curl write all of them to one file if PATH ends in .csv (csv), .json "
+            "(perfetto, otlp) or .sh (curl). parquet always needs a directory",
         ),
         Option(
             "--filter",

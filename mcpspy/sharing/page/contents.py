@@ -24,7 +24,7 @@ from mcpspy.overview import Announced, Peer, ToolUse
 from mcpspy.problems.fold import Problems
 from mcpspy.report.problems import problem_fields
 from mcpspy.rules import RULES
-from mcpspy.sharing.page.selection import LEFT_OUT
+from mcpspy.sharing.selection import LEFT_OUT
 from mcpspy.text import printable
 from mcpspy.timeline import Ending, Row, final_rows, row_fields, text_json, wall_time
 

@@ -14,16 +14,15 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
-from mcpspy.capture.parts import JoinedFiles
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import UsageError
 from mcpspy.filters import Filter
 from mcpspy.importers.shared_page import OPENING
 from mcpspy.recording.copy import write_copy
 from mcpspy.sharing.page.contents import Contents
-from mcpspy.sharing.page.selection import LINE_LEFT_OUT, selected, shown_filter, wanted_lines
 from mcpspy.sharing.page.sources import page
 from mcpspy.sharing.scrub import Scrub
+from mcpspy.sharing.selection import LINE_LEFT_OUT, raw_lines, selected, shown_filter, wanted_lines, whole_lines
 from mcpspy.text import size_text
 
 MOST_BYTES = 64 << 20
@@ -78,7 +77,7 @@ def write_page(shared: Shared, output: BinaryIO, read: Callable[[int], None] = l
         about = {"file": os.path.basename(shared.path), "filter": None, **shared.about}
         if shared.wanted:
             rows = wanted_lines(lambda: capture.records(read=read), shared.wanted, live=live)
-            write_copy(selected(lambda: _whole(shared.lines()), rows), copy)
+            write_copy(selected(lambda: whole_lines(shared.lines()), rows), copy)
             about["filter"] = shown_filter(shared.wanted, copy) if about["scrubbed"] else str(shared.wanted)
         else:
             write_copy(shared.lines(), copy)
@@ -101,13 +100,6 @@ def readings(shared: Shared) -> int:
     return 5 if shared.wanted else 3
 
 
-def raw_lines(path: str) -> Iterator[bytes]:
-    """Yield the bytes of a capture unchanged, in large pieces; if it has several files, they are joined."""
-    with JoinedFiles(path) as file:
-        while chunk := file.read(_CHUNK):
-            yield chunk
-
-
 def is_too_large(capture: Capture) -> bool:
     """Return whether a capture is larger than a page may be; the number of its rows is known only after reading it."""
     return sum(map(os.path.getsize, capture.paths)) > MOST_BYTES
@@ -120,7 +112,7 @@ def refuse_too_large(capture: Capture, wanted: Filter | None) -> NoReturn:
         times.append(record.t)
         sizes.append(getattr(record, "size", 0) + _OVERHEAD)
     bound = f"a page carries at most {size_text(MOST_BYTES)} and {MOST_ROWS:,} rows"
-    start, rows, budget = len(times), MOST_ROWS * 3 // 4, MOST_BYTES * 3 // 4 - len(times) * LINE_LEFT_OUT
+    start, rows, budget = len(times), MOST_ROWS * 3 // 4, MOST_BYTES * 3 // 4 - len(times) * len(LINE_LEFT_OUT)
     if budget < 0:
         lines = f"each of its {len(times):,} records takes space, even if a filter leaves it out"
         raise UsageError(f"{capture.path} is too long to be shared: {bound}, and {lines}")
@@ -135,16 +127,6 @@ def refuse_too_large(capture: Capture, wanted: Filter | None) -> NoReturn:
 
 _FEW = 5  # with fewer records than this, the newest part is not worth sharing
 _OVERHEAD = 150  # bytes of a record without its frame
-
-
-def _whole(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield lines from pieces of any size; add a newline to a last line without one."""
-    rest = b""
-    for piece in pieces:
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from (line + b"\n" for line in lines)
-    if rest:
-        yield rest + b"\n"
 
 
 def _embed(output: BinaryIO, opening: bytes, pieces: Iterable[bytes]) -> None:

@@ -9,7 +9,8 @@ from mcpspy.capture.reader import Capture
 from mcpspy.errors import UsageError
 from mcpspy.filters import parse
 from mcpspy.sharing.page import writer as page_writer
-from mcpspy.sharing.page.writer import Shared, raw_lines, refuse_too_large, write_page
+from mcpspy.sharing.page.writer import Shared, refuse_too_large, write_page
+from mcpspy.sharing.selection import raw_lines
 from mcpspy.timeline import final_rows
 from tests.capture.test_parts import written as in_files
 from tests.sharing.page.written import RAW, carried, session, written

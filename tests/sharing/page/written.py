@@ -8,7 +8,8 @@ import re
 
 from mcpspy.capture.reader import Capture
 from mcpspy.filters import parse
-from mcpspy.sharing.page.writer import Shared, raw_lines, write_page
+from mcpspy.sharing.page.writer import Shared, write_page
+from mcpspy.sharing.selection import raw_lines
 
 RAW = {"scrubbed": False, "raw": True, "replaced": []}
 

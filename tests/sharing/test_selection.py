@@ -7,7 +7,7 @@ import pytest
 from mcpspy.capture.reader import Capture, Records
 from mcpspy.filters import parse
 from mcpspy.report.problems import explain
-from mcpspy.sharing.page.selection import LEFT_OUT, selected, shown_filter, wanted_lines
+from mcpspy.sharing.selection import LEFT_OUT, selected, shown_filter, wanted_lines
 from mcpspy.timeline import final_rows
 from tests.sharing.scrub.captures import call, frame, header, opened, written
 from tests.timelines import CAPTURES, GOLDEN

@@ -1,5 +1,8 @@
 """What is left of a capture with `--filter`: the frames of the matching rows, and what is needed to read them.
 
+`selected` makes the lines for `share` and for `cut`. The rows of `share` are those of `wanted_lines`; `cut.py` has
+those of `cut`, which keeps more of each exchange.
+
 Lines keep their numbers, so another record replaces a line that is left out. The first line of a run becomes a `gap`:
 readers report nothing as unanswered or unrequested across it. The others become records of a kind that no reader knows.
 A gap also ends the open frames, so none is written between the pieces of a frame that stays.
@@ -17,6 +20,7 @@ from typing import Any
 
 import orjson
 
+from mcpspy.capture.parts import JoinedFiles
 from mcpspy.capture.records import Record
 from mcpspy.capture.scan import DAMAGED, is_damage, parse_line
 from mcpspy.conversation.model import HttpUnit, Message
@@ -33,23 +37,43 @@ _HANDSHAKE = ("initialize", "notifications/initialized", "server/discover")
 _STDIO = ("stdin", "stdout", "stderr")
 _FREE = ("text", "method", "name", "id", "session")  # keys whose values may be any text
 _OF_NO_CHANNEL = ("gap", "signal", "gates", "end", "continued")
-_SKIPPED = record_line({"kind": "left-out"})
-LINE_LEFT_OUT = len(_SKIPPED)
-"""The bytes of a line that replaces one that was left out."""
+LINE_LEFT_OUT = record_line({"kind": "left-out"})
+"""The line that replaces one that was left out."""
+_CHUNK = 1 << 20  # bytes read at once
+
+
+def raw_lines(path: str) -> Iterator[bytes]:
+    """Yield the bytes of a capture unchanged, in large pieces; if it has several files, they are joined."""
+    with JoinedFiles(path) as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+
+def whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines from pieces of any size; add a newline to a last line without one."""
+    rest = b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from (line + b"\n" for line in lines)
+    if rest:
+        yield rest + b"\n"
+
+
+def opens_session(row: Row) -> bool:
+    """Return whether a row belongs to a handshake.
+
+    The event that names the endpoint of HTTP+SSE does: it alone connects a request and its response to one session.
+    """
+    return row.method in _HANDSHAKE or (row.kind == "event" and (row.text or "").startswith("endpoint:"))
 
 
 def wanted_lines(records: Callable[[], Iterable[Record]], wanted: Filter, *, live: bool) -> set[int]:
-    """Return the line numbers of matching rows, of what belongs to their exchanges, and of handshakes.
-
-    The event that names the endpoint of HTTP+SSE counts as a handshake: it alone connects a request and its response to
-    one session.
-    """
+    """Return the line numbers of matching rows, of what belongs to their exchanges, and of handshakes."""
     further, found, tools, call_failed = _FurtherRows(), set[int](), set[int](), False
     for row in final_rows(records, further, live=live):
-        endpoint = row.kind == "event" and (row.text or "").startswith("endpoint:")
         if row.method == "tools/list":
             tools.add(row.n)
-        if row.method in _HANDSHAKE or endpoint or wanted(row):
+        if opens_session(row) or wanted(row):
             found |= {row.n, *filter(None, (row.request, row.response)), *further.of(row)}
             call_failed = call_failed or (row.failed and row.method == "tools/call")
     return found | tools if call_failed else found
@@ -79,10 +103,10 @@ class _FurtherRows(Fold):
         return () if row.outcome in (None, "ok") else self._rows.get(row.request or row.n, ())
 
 
-def selected(lines: Callable[[], Iterable[bytes]], rows: set[int]) -> Iterator[bytes]:
+def selected(lines: Callable[[], Iterable[bytes]], rows: set[int], why: str = LEFT_OUT) -> Iterator[bytes]:
     """Yield the lines of a capture, each with its newline; only the frames of these rows are kept.
 
-    `lines` is called twice.
+    `lines` is called twice; `why` is the reason in the gaps.
     """
     stays = _Plan(lines(), rows).stays()
     open_frames: set[int] = set()  # the channels of kept frames that have more pieces
@@ -96,12 +120,12 @@ def selected(lines: Callable[[], Iterable[bytes]], rows: set[int]) -> Iterator[b
         if not stays[number]:
             run.append(fields | {"t": newest})
             continue
-        yield from _replaced(run, gap=not open_frames)
+        yield from _replaced(run, why, gap=not open_frames)
         run.clear()
         if fields.get("kind") == "frame":
             (open_frames.add if fields.get("more") else open_frames.discard)(fields["ch"])
         yield line if fields or number == 1 else _gap(newest, 1, DAMAGED)
-    yield from _replaced(run, gap=not open_frames)
+    yield from _replaced(run, why, gap=not open_frames)
 
 
 def shown_filter(wanted: Filter, copy: str) -> str:
@@ -121,11 +145,11 @@ def shown_filter(wanted: Filter, copy: str) -> str:
     return text
 
 
-def _replaced(run: list[dict[str, Any]], *, gap: bool) -> Iterator[bytes]:
+def _replaced(run: list[dict[str, Any]], why: str, *, gap: bool) -> Iterator[bytes]:
     """Yield the replacement of a run of lines; a gap, if one is allowed here, counts its frames."""
     lost = sum(fields.get("kind") == "frame" and not fields.get("more") for fields in run)
     for place, fields in enumerate(run):
-        yield _gap(fields["t"], lost, LEFT_OUT) if place == 0 and lost and gap else _SKIPPED
+        yield _gap(fields["t"], lost, why) if place == 0 and lost and gap else LINE_LEFT_OUT
 
 
 def _gap(t: int, lost: int, why: str) -> bytes:

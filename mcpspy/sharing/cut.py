@@ -1,0 +1,135 @@
+"""A small capture made of a large one: whole exchanges, and the handshakes of their sessions.
+
+All that belongs to an exchange stays with it: progress, its cancellation, the rest of its HTTP answer, the rounds that
+continue it (2026-07-28), and what the server sends while it is the newest open request, which `mock` and `replay` count
+as caused by it. A row that is only a part of that, such as progress, brings its request. With a call, the listings of
+tools stay: they show which arguments are valid, and which tools only read. So the copy can be played, and is judged as
+the original was.
+
+In place of the other lines the copy has gaps. No reader reports anything as missing across a gap, and their reason
+tells `mock` and `replay` that nothing is missing of the exchanges that are left (`LEFT_OUT_BY_CUT`).
+"""
+
+import os
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from mcpspy.capture.format import LEFT_OUT_BY_CUT
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Record
+from mcpspy.conversation.model import ENDLESS, HttpUnit, Message, Session
+from mcpspy.recording.copy import record_line
+from mcpspy.rules.judge import Fold, JudgedEvent
+from mcpspy.sharing.selection import LINE_LEFT_OUT, opens_session, raw_lines, selected, whole_lines
+from mcpspy.timeline import Row, final_rows
+
+_CONTINUED = b'{"kind":"continued",'
+_OF_THE_FILE = ("continues", "control")
+"""Members of a header that say something about the file, and not about the session."""
+_NO_SESSION = -1  # of stderr, gaps and signals
+
+
+def cut_rows(records: Callable[[], Iterable[Record]], wanted: Callable[[Row], bool], *, live: bool) -> set[int]:
+    """Return the line numbers of the rows that stay; none if no row is wanted. `records` is called twice."""
+    exchanges, found, openings, listings, calls = _Exchanges(), set[int](), set[int](), set[int](), set[int]()
+    for row in final_rows(records, exchanges, live=live):
+        if wanted(row):
+            found.add(row.n)
+        if opens_session(row):
+            openings.add(row.n)
+        elif row.method == "tools/list":
+            listings.add(row.n)
+        elif row.method == "tools/call":
+            calls.add(row.n)
+    found = exchanges.whole(found)
+    sessions = set(map(exchanges.session, found)) - {_NO_SESSION}
+    needed = openings | listings if found & calls else openings
+    return exchanges.whole(found | {n for n in needed if exchanges.session(n) in sessions})
+
+
+def cut_lines(capture: Capture, rows: set[int], wanted: dict[str, Any], read: Callable[[int], None]) -> Iterator[bytes]:
+    """Yield the lines of the new capture: those of these rows, and what is needed to read them.
+
+    `wanted` describes the selection for the header. `read` is called with the number of bytes of each line read.
+    """
+    lines = selected(lambda: _counted(whole_lines(raw_lines(capture.path)), read), rows, LEFT_OUT_BY_CUT)
+    header = orjson.loads(next(lines))
+    own = blake2b(orjson.dumps([capture.header.id, wanted]), digest_size=16).hexdigest()
+    source = {"id": capture.header.id, "file": os.path.basename(capture.path), **wanted}
+    kept = {name: value for name, value in header.items() if name not in _OF_THE_FILE}
+    yield record_line(kept | {"id": own, "cut": source})
+    yield from (line for line in lines if line != LINE_LEFT_OUT and not line.startswith(_CONTINUED))
+
+
+def _counted(lines: Iterable[bytes], read: Callable[[int], None]) -> Iterator[bytes]:
+    for line in lines:
+        read(len(line))
+        yield line
+
+
+class _Exchanges(Fold):
+    """Which rows belong to a request, and to which session rows belong."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, list[int]] = {}  # by line number: the rows that stay with it
+        self._requests: dict[int, int] = {}  # line numbers by the ordinal of the exchange
+        self._sessions: dict[Session, int] = {}
+        self._numbers = array("i")  # the number of the session, by line number
+
+    def add(self, event: JudgedEvent) -> None:
+        """Add the next event."""
+        if not isinstance(event, Message | HttpUnit):
+            return
+        if event.n >= len(self._numbers):
+            self._numbers.extend([_NO_SESSION] * (event.n + 1 - len(self._numbers)))
+        self._numbers[event.n] = self._sessions.setdefault(event.session, len(self._sessions))
+        for n in filter(None, self._owners(event)):
+            self._parts.setdefault(n, []).append(event.n)
+            if isinstance(event, Message):
+                self._parts.setdefault(event.n, []).append(n)
+
+    def session(self, n: int) -> int:
+        """Return the number of the session of a row."""
+        return self._numbers[n] if n < len(self._numbers) else _NO_SESSION
+
+    def whole(self, rows: set[int]) -> set[int]:
+        """Return these rows with all that belongs to their exchanges."""
+        found, waiting = set[int](), list(rows)
+        while waiting:
+            n = waiting.pop()
+            if n not in found:
+                found.add(n)
+                waiting += self._parts.get(n, ())
+        return found
+
+    def _owners(self, event: Message | HttpUnit) -> Iterator[int | None]:
+        """Yield the line numbers of the requests that an event belongs to, or of what it continues."""
+        request = event.http.request if event.http else None
+        if request and (isinstance(event, HttpUnit) or event.exchange is None):
+            yield from (message.n for message in request.carried)
+        if isinstance(event, HttpUnit):
+            yield request.first if request else None
+        elif event.exchange and event.exchange.request is event:
+            self._requests[event.exchange.ordinal] = event.n
+            yield event.exchange.continues
+            yield _newest(event) if event.side == "server" else None
+        elif event.exchange:
+            yield event.exchange.request.n
+        elif event.cancels:
+            yield event.cancels.request.n
+        elif event.link is not None:
+            yield self._requests.get(event.link)
+        elif event.side == "server":
+            yield _newest(event)
+
+
+def _newest(message: Message) -> int | None:
+    """Return the line number of the newest open request of the client when the server sends a message."""
+    carried = message.http.request.carried if message.http and message.http.request else []
+    known = [it.exchange for it in carried if it.exchange] or list(message.session.exchanges())
+    waiting = [it for it in known if it.request.side == "client" and it.method != ENDLESS]
+    return max((it.request.n for it in waiting), default=None)
