@@ -32,7 +32,7 @@ FORMATS = {
     "perfetto": ExportFormat(".trace.json", perfetto.write, joins=True),
     "csv": ExportFormat(".csv", csv_table.write, joins=True),
     "otlp": ExportFormat(".otlp.json", otlp.write, joins=True, passes=1, filtered_passes=3),
-    "curl": ExportFormat(".sh", curl_script.write, joins=True),
+    "curl": ExportFormat(".sh", curl_script.write, joins=True, stdio=False),
 }
 """By the name for `--format`."""
 

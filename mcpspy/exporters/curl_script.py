@@ -1,7 +1,7 @@
 """The HTTP requests of a session as curl commands, one after the other, which a POSIX shell can run.
 
 A command is that of `single_message.curl`. A request that has none, such as a body that is not text, is a comment that
-says why, and so is a whole session over stdio. Comments hold captured text, so they are printable and on one line.
+says why. Comments hold captured text, so they are printable and on one line.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,11 +19,7 @@ _LONGEST = 200  # characters of a comment
 def write(sources: Sequence[ExportSource]) -> Iterator[bytes]:
     """Yield the commands of some captures."""
     for source in sources:
-        header = source.capture.header
-        if header.transport == "stdio":
-            yield _comment(f"{source.name} is a stdio session: curl sends HTTP requests only")
-            continue
-        yield _comment(f"{source.name}: the requests to {header.url}")
+        yield _comment(f"{source.name}: the requests to {source.capture.header.url}")
         yield from _commands(source)
 
 

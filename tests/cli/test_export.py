@@ -94,9 +94,7 @@ def test_of_a_directory_har_takes_the_captures_of_http(tmp_path, made, mcpspy):
 def test_har_refuses_stdio_and_writes_nothing(tmp_path, made, mcpspy):
     status, out, err = mcpspy("export", made, "--format", "har", "-o", str(tmp_path / "x.har"))
     assert (status, out) == (2, "")
-    assert (
-        err == f"mcpspy: {made} is a stdio session, and har holds HTTP only; use mermaid, perfetto, csv, otlp, curl\n"
-    )
+    assert err == f"mcpspy: {made} is a stdio session, and har holds HTTP only; use mermaid, perfetto, csv, otlp\n"
     assert not [name for name in os.listdir(tmp_path) if "har" in name]
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Open
-from tests.exporters.consumers import GOLDEN, exported, golden
+from mcpspy.errors import UsageError
+from tests.exporters.consumers import exported, golden
 from tests.limits import LIMIT
 from tests.sharing.scrub.captures import frame, header, opened, written
 from tests.transcript import capture
@@ -77,12 +78,13 @@ def test_what_has_no_command_is_a_comment(tmp_path):
     assert len(commands(script)) == 1
 
 
-def test_a_stdio_session_is_a_comment(tmp_path):
+def test_a_stdio_session_is_refused(tmp_path):
     path = capture(str(tmp_path / "made.jsonl"), "> 1 ping")
-    assert exported("curl", path) == b"# made is a stdio session: curl sends HTTP requests only\n"
+    with pytest.raises(UsageError, match="is a stdio session, and curl holds HTTP only; use mermaid"):
+        exported("curl", path)
 
 
 def test_several_captures_are_one_script(tmp_path):
     both = [posted(tmp_path / name, {"id": 1, "method": "ping"}) for name in ("a.jsonl", "b.jsonl")]
-    script = exported("curl", *both, os.path.join(GOLDEN, "field-stdio.jsonl"))
+    script = exported("curl", *both)
     assert len(commands(script)) == 2

@@ -106,7 +106,7 @@ def test_a_capture_of_stdio_is_refused_with_the_formats_that_can_hold_it(tmp_pat
     with pytest.raises(UsageError) as caught:
         export("har", [ExportSource(Capture(path))])
     assert str(caught.value) == (
-        f"{path} is a stdio session, and har holds HTTP only; use mermaid, perfetto, csv, otlp, curl"
+        f"{path} is a stdio session, and har holds HTTP only; use mermaid, perfetto, csv, otlp"
     )  # fmt: skip
 
 
