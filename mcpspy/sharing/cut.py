@@ -104,7 +104,7 @@ class _Exchanges(Fold):
         self._session_of.put(event.n, self._sessions.setdefault(event.session, len(self._sessions) + 1))
         for n in filter(None, self._owners(event)):
             self._join(n, event.n)
-            if isinstance(event, Message):
+            if isinstance(event, Message) or event.kind == "http":  # an event may be one of thousands on its stream
                 self._join(event.n, n)
 
     def session(self, n: int) -> int:

@@ -18,7 +18,7 @@ from tests.transcript import capture
 
 FILTERS = (
     "method:tools/call", "name:add", "method:resources/read", "status:error", "method:sampling/createMessage",
-    "method:notifications/progress", "kind:notification from:server", "id:3,4",
+    "method:notifications/progress", "kind:notification from:server", "id:3,4", "kind:http from:server",
 )  # fmt: skip
 NOT_BEFORE = {"schema/deprecated"}
 """Rules with one finding per session, at its first frame, which may be another one in a part of the session."""
