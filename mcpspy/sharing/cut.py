@@ -30,12 +30,11 @@ from mcpspy.timeline import Row, final_rows
 _CONTINUED = b'{"kind":"continued",'
 _OF_THE_FILE = ("continues", "control")
 """Members of a header that say something about the file, and not about the session."""
-_NO_SESSION = -1  # of stderr, gaps and signals
 
 
 def cut_rows(records: Callable[[], Iterable[Record]], wanted: Callable[[Row], bool], *, live: bool) -> set[int]:
     """Return the line numbers of the rows that stay; none if no row is wanted. `records` is called twice."""
-    exchanges, found, openings, listings, calls = _Exchanges(), set[int](), set[int](), set[int](), set[int]()
+    exchanges, calls, found, openings, listings = _Exchanges(), _Numbers(), set[int](), set[int](), set[int]()
     for row in final_rows(records, exchanges, live=live):
         if wanted(row):
             found.add(row.n)
@@ -44,10 +43,10 @@ def cut_rows(records: Callable[[], Iterable[Record]], wanted: Callable[[Row], bo
         elif row.method == "tools/list":
             listings.add(row.n)
         elif row.method == "tools/call":
-            calls.add(row.n)
+            calls.put(row.n, 1)
     found = exchanges.whole(found)
-    sessions = set(map(exchanges.session, found)) - {_NO_SESSION}
-    needed = openings | listings if found & calls else openings
+    sessions = set(map(exchanges.session, found)) - {0}
+    needed = openings | listings if any(map(calls.get, found)) else openings
     return exchanges.whole(found | {n for n in needed if exchanges.session(n) in sessions})
 
 
@@ -71,30 +70,46 @@ def _counted(lines: Iterable[bytes], read: Callable[[int], None]) -> Iterator[by
         yield line
 
 
-class _Exchanges(Fold):
-    """Which rows belong to a request, and to which session rows belong."""
+class _Numbers:
+    """Numbers by place, of four bytes each: there may be millions of rows."""
 
     def __init__(self) -> None:
-        self._parts: dict[int, list[int]] = {}  # by line number: the rows that stay with it
-        self._requests: dict[int, int] = {}  # line numbers by the ordinal of the exchange
+        self._numbers = array("i")
+
+    def get(self, place: int) -> int:
+        """Return the number at a place; 0 if there is none."""
+        return self._numbers[place] if place < len(self._numbers) else 0
+
+    def put(self, place: int, number: int) -> None:
+        """Store a number."""
+        if place >= len(self._numbers):
+            self._numbers.extend([0] * (place + 1 - len(self._numbers)))
+        self._numbers[place] = number
+
+
+class _Exchanges(Fold):
+    """Which rows belong to a request, and to which session rows belong; rows by their line numbers."""
+
+    def __init__(self) -> None:
+        self._first = _Numbers()  # the first row that stays with a row: most have only their response or their request
+        self._parts: dict[int, list[int]] = {}  # other rows that stay with a row
+        self._requests = _Numbers()  # by the ordinal of the exchange
         self._sessions: dict[Session, int] = {}
-        self._numbers = array("i")  # the number of the session, by line number
+        self._session_of = _Numbers()
 
     def add(self, event: JudgedEvent) -> None:
         """Add the next event."""
         if not isinstance(event, Message | HttpUnit):
             return
-        if event.n >= len(self._numbers):
-            self._numbers.extend([_NO_SESSION] * (event.n + 1 - len(self._numbers)))
-        self._numbers[event.n] = self._sessions.setdefault(event.session, len(self._sessions))
+        self._session_of.put(event.n, self._sessions.setdefault(event.session, len(self._sessions) + 1))
         for n in filter(None, self._owners(event)):
-            self._parts.setdefault(n, []).append(event.n)
-            if isinstance(event, Message):
-                self._parts.setdefault(event.n, []).append(n)
+            self._join(n, event.n)
+            if isinstance(event, Message) or event.kind == "http":  # an event may be one of thousands on its stream
+                self._join(event.n, n)
 
     def session(self, n: int) -> int:
-        """Return the number of the session of a row."""
-        return self._numbers[n] if n < len(self._numbers) else _NO_SESSION
+        """Return the number of the session of a row; 0 for stderr, gaps and signals."""
+        return self._session_of.get(n)
 
     def whole(self, rows: set[int]) -> set[int]:
         """Return these rows with all that belongs to their exchanges."""
@@ -103,8 +118,15 @@ class _Exchanges(Fold):
             n = waiting.pop()
             if n not in found:
                 found.add(n)
-                waiting += self._parts.get(n, ())
+                waiting += filter(None, (self._first.get(n), *self._parts.get(n, ())))
         return found
+
+    def _join(self, row: int, other: int) -> None:
+        """Let another row stay with a row."""
+        if self._first.get(row) in (0, other):
+            self._first.put(row, other)
+        else:
+            self._parts.setdefault(row, []).append(other)
 
     def _owners(self, event: Message | HttpUnit) -> Iterator[int | None]:
         """Yield the line numbers of the requests that an event belongs to, or of what it continues."""
@@ -114,7 +136,7 @@ class _Exchanges(Fold):
         if isinstance(event, HttpUnit):
             yield request.first if request else None
         elif event.exchange and event.exchange.request is event:
-            self._requests[event.exchange.ordinal] = event.n
+            self._requests.put(event.exchange.ordinal, event.n)
             yield event.exchange.continues
             yield _newest(event) if event.side == "server" else None
         elif event.exchange:

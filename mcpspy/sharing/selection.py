@@ -111,21 +111,21 @@ def selected(lines: Callable[[], Iterable[bytes]], rows: set[int], why: str = LE
     stays = _Plan(lines(), rows).stays()
     open_frames: set[int] = set()  # the channels of kept frames that have more pieces
     newest = 0  # the time of the record before
-    run: list[dict[str, Any]] = []  # the lines that are left out here
+    run = _Run()
     for number, line in enumerate(lines(), 1):
         if number == len(stays):  # a live capture has grown since
             break
         fields = {} if number == 1 else _fields(line)
         newest = fields["t"] if type(fields.get("t")) is int else newest
         if not stays[number]:
-            run.append(fields | {"t": newest})
+            run.add(newest, frame=fields.get("kind") == "frame" and not fields.get("more"))
             continue
-        yield from _replaced(run, why, gap=not open_frames)
-        run.clear()
+        yield from run.replaced(why, gap=not open_frames)
+        run = _Run()
         if fields.get("kind") == "frame":
             (open_frames.add if fields.get("more") else open_frames.discard)(fields["ch"])
         yield line if fields or number == 1 else _gap(newest, 1, DAMAGED)
-    yield from _replaced(run, why, gap=not open_frames)
+    yield from run.replaced(why, gap=not open_frames)
 
 
 def shown_filter(wanted: Filter, copy: str) -> str:
@@ -145,11 +145,24 @@ def shown_filter(wanted: Filter, copy: str) -> str:
     return text
 
 
-def _replaced(run: list[dict[str, Any]], why: str, *, gap: bool) -> Iterator[bytes]:
-    """Yield the replacement of a run of lines; a gap, if one is allowed here, counts its frames."""
-    lost = sum(fields.get("kind") == "frame" and not fields.get("more") for fields in run)
-    for place, fields in enumerate(run):
-        yield _gap(fields["t"], lost, why) if place == 0 and lost and gap else LINE_LEFT_OUT
+class _Run:
+    """Lines that are left out one after the other. There may be millions, so they are counted."""
+
+    def __init__(self) -> None:
+        self._t = 0  # the time of the first line
+        self._lines = 0
+        self._frames = 0
+
+    def add(self, t: int, *, frame: bool) -> None:
+        """Add the next line; `frame` if it ends a frame."""
+        self._t = self._t if self._lines else t
+        self._lines += 1
+        self._frames += frame
+
+    def replaced(self, why: str, *, gap: bool) -> Iterator[bytes]:
+        """Yield the replacement of the lines; a gap, if one is allowed here, counts the frames."""
+        for place in range(self._lines):
+            yield _gap(self._t, self._frames, why) if place == 0 and self._frames and gap else LINE_LEFT_OUT
 
 
 def _gap(t: int, lost: int, why: str) -> bytes:

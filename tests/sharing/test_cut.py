@@ -11,13 +11,14 @@ from mcpspy.recording.copy import write_copy
 from mcpspy.replay.script import load
 from mcpspy.sharing.cut import cut_lines, cut_rows
 from mcpspy.timeline import final_rows
+from tests.capture.test_parts import written as in_files
 from tests.sharing.scrub.captures import frame, header, opened, written
 from tests.timelines import GOLDEN
 from tests.transcript import capture
 
 FILTERS = (
     "method:tools/call", "name:add", "method:resources/read", "status:error", "method:sampling/createMessage",
-    "method:notifications/progress", "kind:notification from:server", "id:3,4",
+    "method:notifications/progress", "kind:notification from:server", "id:3,4", "kind:http from:server",
 )  # fmt: skip
 NOT_BEFORE = {"schema/deprecated"}
 """Rules with one finding per session, at its first frame, which may be another one in a part of the session."""
@@ -183,3 +184,22 @@ def test_what_was_lost_when_it_was_recorded_stays_lost(tmp_path):
         file.writelines(lines)
     with pytest.raises(Exception, match="the disk is full"):
         load(cut(path, tmp_path, "id:2").path, print)
+
+
+def test_several_files_are_cut_as_one(tmp_path):
+    whole = in_files(tmp_path / "whole.jsonl", limit=None)
+    several = in_files(tmp_path / "parts.jsonl")
+    assert len(Capture(str(several)).paths) > 1
+    for path in (whole, several):
+        found = cut(path, tmp_path, "method:notifications/n77")
+        assert found.paths == [str(tmp_path / "cut.jsonl")]
+        assert names(found) == ["notifications/n77"]
+        with open(found.path, "rb") as file:
+            assert b'"continue' not in file.read()
+
+
+def test_a_long_part_that_is_left_out_is_one_gap(tmp_path):
+    path = capture(tmp_path / "a.jsonl", "= 2025-06-18\n" + "! apart\n" * 5000 + "> 2 ping\n< 2 = {}")
+    found = cut(path, tmp_path, "id:2")
+    with open(found.path, "rb") as file:
+        assert len(file.readlines()) < 15
