@@ -58,11 +58,15 @@ class Person:
     def goes_to_the_first_call(self):
         """Move from the last row, the list of tools, up to the first call."""
         self.shows("tools/list\n result · server → client")
-        self.shows("→ tools/call echo")
-        rows = self.terminal.screen().splitlines()  # over HTTP there may be HTTP heads between them
-        call, tools = (
-            next(n for n, row in enumerate(rows) if it in row) for it in ("→ tools/call echo", "← tools/list")
-        )
+        wanted = ("→ tools/call echo", "← tools/list")  # over HTTP there may be HTTP heads between them
+        screens = []
+
+        def complete():
+            screens.append(self.terminal.screen().splitlines())
+            return all(any(it in row for row in screens[-1]) for it in wanted)
+
+        until(complete, f"a screen with {wanted}")
+        call, tools = (next(n for n, row in enumerate(screens[-1]) if it in row) for it in wanted)
         self.type(*["k"] * (tools - call))
         self.shows("tools/call echo\n request · client → server")
 

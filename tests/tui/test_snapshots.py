@@ -125,9 +125,15 @@ def test_the_tools_the_menu_of_clients_the_sequence_the_calls_and_both_sides():
 
 def test_the_tools_that_clients_refuse():
     """P-01."""
-    keys = ["3", "c", "down", "enter", *["down"] * 13]
-    refused = ("refused", keys, "limits of", "fix (server)")
-    shown([refused], capture="features-node-2025-11-25", size=(100, 40))
+
+    async def scenario(pilot):
+        await opened(pilot)
+        await pilot.press("3", "c", "down", "enter")
+        await until(pilot, on_screen(pilot, "limits of"))
+        await pilot.press(*["down"] * 13)
+        await compared(pilot, "refused", "fix (server)")
+
+    play(scenario, CAPTURES / "features-node-2025-11-25.jsonl", size=(100, 40))
 
 
 def test_the_help_and_a_small_screen():

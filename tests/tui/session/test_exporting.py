@@ -39,7 +39,7 @@ def test_commands_and_the_palette_export_what_the_filter_shows_and_a_mistake_sta
 
         commands = {it.title: it.callback for it in pilot.app.get_system_commands(pilot.app.screen)}
         assert [title for title in commands if title.startswith("export")] == [
-            "export har", "export mermaid", "export perfetto", "export csv", "export otlp",
+            "export har", "export mermaid", "export perfetto", "export csv", "export otlp", "export curl",
         ]  # fmt: skip
         commands["export mermaid"]()
         await until(pilot, on_screen(pilot, "made.mmd"))
