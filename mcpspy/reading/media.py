@@ -5,13 +5,12 @@ a result may have megabytes of it. Formats: PNG (W3C), GIF89a, JPEG (ITU-T T.81,
 audio (ISO 11172-3, 2.4), SVG 2, PDF (ISO 32000).
 """
 
-import binascii
 import re
 import struct
 from typing import NamedTuple
 
 from mcpspy.text import duration_text, printable, size_text
-from mcpspy.wire.media_bytes import media_form
+from mcpspy.wire.media_bytes import base64_bytes, base64_letters, media_form
 
 OPENED = {"PNG": ".png", "JPEG": ".jpg", "GIF": ".gif", "WebP": ".webp", "WAV": ".wav", "MP3": ".mp3"}
 """The forms that the system's viewer may open, with the extension of the file: they contain no code."""
@@ -21,9 +20,7 @@ _SAVED = OPENED | {
     "Ogg": ".ogg", "FLAC": ".flac", "MP4": ".mp4", "WebM": ".webm", "AAC": ".aac", "AIFF": ".aiff",
 }  # fmt: skip
 _HEAD = 256 << 10  # characters of base64 that are decoded: a JPEG may have a thumbnail before its dimensions
-_SPACE = re.compile(r"\s+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\-\s]*={0,2}\s*")
-_SAFE = str.maketrans("-_", "+/")  # the alphabet for URLs
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,]*)*;base64,", re.IGNORECASE)
 _SVG_TAG = re.compile(rb"<svg[\s>][^>]*>?", re.IGNORECASE)
 _LENGTH = rb"""\s*=\s*["']\s*(\d+(?:\.\d+)?)(?:px)?\s*["']"""
@@ -78,13 +75,8 @@ def media_of(text: str) -> MediaFile | None:
 def decoded(text: str) -> bytes:
     """Return the bytes of a base64 text or a `data:` URL, with or without padding; empty if it is damaged."""
     url = _DATA_URL.match(text)
-    letters = _SPACE.sub("", text[url.end() :] if url else text).rstrip("=").translate(_SAFE)
-    spare = len(letters) % 4
-    letters = letters[:-1] if spare == 1 else letters + "=" * (-spare % 4)  # one letter alone has no whole byte
-    try:
-        return binascii.a2b_base64(letters)
-    except ValueError:
-        return b""
+    letters = base64_letters(text[url.end() :] if url else text)
+    return base64_bytes(letters[:-1] if len(letters) % 4 == 1 else letters)  # one letter alone has no whole byte
 
 
 def disagreement(media: MediaFile, said: object) -> str:

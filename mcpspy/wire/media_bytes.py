@@ -69,8 +69,18 @@ def is_encoded_twice(data: str) -> bool:
 
 def _decoded(data: str) -> bytes:
     """Return the first bytes of a base64 text; empty if it cannot be decoded."""
-    head = _SPACE.sub("", data[:_HEAD]).rstrip("=").translate(_SAFE)
+    head = base64_letters(data[:_HEAD])
+    return base64_bytes(head[: len(head) // 4 * 4] if len(data) > _HEAD else head)
+
+
+def base64_letters(text: str) -> str:
+    """Return the letters of a base64 text in the usual alphabet (RFC 4648, 4), without white space and padding."""
+    return _SPACE.sub("", text).rstrip("=").translate(_SAFE)
+
+
+def base64_bytes(letters: str) -> bytes:
+    """Return the bytes of such letters; empty if they are damaged."""
     try:
-        return binascii.a2b_base64(head[: len(head) // 4 * 4] if len(data) > _HEAD else head + "=" * (-len(head) % 4))
+        return binascii.a2b_base64(letters + "=" * (-len(letters) % 4))
     except ValueError:
         return b""
