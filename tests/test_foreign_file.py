@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from mcpspy.capture import user_key
 from mcpspy.capture.live import LiveFolder, live_directory
 from mcpspy.capture.reader import Capture
 from mcpspy.clients import apply, checks, places, routes
@@ -24,7 +25,6 @@ from mcpspy.relay.http.route import Upstream
 from mcpspy.relay.mitm import authority
 from mcpspy.replay import settings
 from mcpspy.report import waivers
-from mcpspy.secrets import redactor
 from tests import limits
 from tests.each import each
 
@@ -207,7 +207,7 @@ def test_the_key_of_the_user_is_replaced_by_a_temporary_one_if_it_is_a_pipe(tmp_
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".mcpspy").mkdir(mode=0o700)
     os.mkfifo(tmp_path / ".mcpspy" / "key")
-    assert len(limits.within(redactor.user_key)) == 32
+    assert len(limits.within(user_key.user_key)) == 32
 
 
 def test_a_live_directory_with_odd_files_does_not_wait(odd, tmp_path):

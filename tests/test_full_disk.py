@@ -12,6 +12,7 @@ import pytest
 
 from mcpspy.capture.live import LiveViewer
 from mcpspy.capture.reader import Capture
+from mcpspy.capture.user_key import user_key
 from mcpspy.clients import routes
 from mcpspy.clients.apply import load, replace, write_private
 from mcpspy.clients.routes import Route
@@ -19,7 +20,6 @@ from mcpspy.errors import McpspyError
 from mcpspy.exporters.single_message import save
 from mcpspy.relay.mitm.authority import Authority, write_bundle
 from mcpspy.replay.script import accept
-from mcpspy.secrets.redactor import user_key
 from mcpspy.telemetry import followed
 from tests import limits
 from tests.importers.files import entry, har

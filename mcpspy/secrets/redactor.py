@@ -9,10 +9,7 @@ them.
 Imported on the `wrap` path: `re` (9 ms) is imported only if a word may contain a secret.
 """
 
-import os
-
-from mcpspy.capture.location import home, make_directory
-from mcpspy.foreign_file import open_foreign
+from mcpspy.capture.user_key import user_key
 from mcpspy.secrets.patterns import (
     KINDS,
     LOGIN_OPTION,
@@ -29,41 +26,6 @@ from mcpspy.secrets.patterns import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-
-def user_key() -> bytes:
-    """Return the key, which is created on first use. If it can be neither read nor created, return a temporary one."""
-    path = os.path.join(home(), "key")
-    for _ in range(2):
-        try:
-            with open_foreign(path) as file:
-                key = file.read(64)
-            if len(key) == 32:
-                return key
-        except OSError:
-            pass
-        try:
-            _make(path)
-        except OSError:
-            break
-    return os.urandom(32)
-
-
-def _make(path: str) -> None:
-    """Create the complete key at `path` in one step, because several servers may start at the same moment."""
-    make_directory(os.path.dirname(path))
-    draft = f"{path}-{os.getpid()}-{os.urandom(4).hex()}"
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-    try:
-        try:
-            os.write(fd, os.urandom(32))
-        finally:
-            os.close(fd)
-        os.link(draft, path)
-    except FileExistsError:
-        pass
-    finally:
-        os.unlink(draft)
 
 
 __all__ = [
