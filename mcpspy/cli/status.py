@@ -9,15 +9,13 @@ import orjson
 
 from mcpspy.capture.listing import Listed, captures
 from mcpspy.capture.location import directory
-from mcpspy.capture.records import Header
 from mcpspy.clients import routes
 from mcpspy.clients.checks import PROBLEM, Check, of_captures, of_config, of_server, resolves, stale
 from mcpspy.clients.formats import JSON, TOML
 from mcpspy.clients.places import Found, Machine, find, present
-from mcpspy.clients.servers import Server, has_variable, servers, untrusted
+from mcpspy.clients.servers import Server, has_variable, servers, untrusted, wrote
 from mcpspy.clients.table import BY_ID, client
 from mcpspy.errors import ConfigError, UsageError
-from mcpspy.secrets.redactor import Redactor
 from mcpspy.text import age_text, plural, printable, suggestion
 
 
@@ -46,19 +44,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _of(server: Server, recorded: Sequence[Listed]) -> list[Listed]:
     """Return the captures of a server, newest first."""
-    own = [listed for listed in recorded if _wrote(server, listed.capture.header)]
+    own = [listed for listed in recorded if wrote(server, listed.capture.header)]
     return sorted(own, key=lambda listed: -listed.started)
-
-
-def _wrote(server: Server, header: Header) -> bool:
-    """Return whether a capture is of a server: its header has the same name, and the same command line or route."""
-    if server.url or server.route:
-        return header.transport == "http" and header.name == server.route
-    if header.name != server.label or len(header.argv) != len(server.words):
-        return False
-    words = zip(server.words, Redactor().argv(server.words), header.argv, strict=True)
-    client = server.found.client
-    return all(has_variable(word, client) or clean == recorded for word, clean, recorded in words)
 
 
 def _resolves(server: Server) -> bool | None:

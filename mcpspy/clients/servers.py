@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcpspy.capture.records import Header
 from mcpspy.clients.apply import load
 from mcpspy.clients.entries import Entry, Refusal, entries, launch, only_switched, remote, unknown, wrapped
 from mcpspy.clients.formats import JSON, TOML, read
@@ -21,6 +22,7 @@ from mcpspy.clients.routes import PORT, Route, routed
 from mcpspy.clients.table import PROJECT, Client
 from mcpspy.clients.tree import plain
 from mcpspy.errors import ConfigError
+from mcpspy.secrets.redactor import Redactor
 from mcpspy.spec.client_limits import BY_CLIENT
 
 _VARIABLE = re.compile(r"\$\{(?P<name>[^}]*)\}")
@@ -259,3 +261,14 @@ def _server(found: Found, entry: Entry, routes: Mapping[str, Route]) -> Server:
     except Refusal as refusal:
         server.problem = str(refusal)
     return server
+
+
+def wrote(server: Server, header: Header) -> bool:
+    """Return whether a capture is of a server: its header has the same name, and the same command line or route."""
+    if server.url or server.route:
+        return header.transport == "http" and header.name == server.route
+    if header.name != server.label or len(header.argv) != len(server.words):
+        return False
+    words = zip(server.words, Redactor().argv(server.words), header.argv, strict=True)
+    client = server.found.client
+    return all(has_variable(word, client) or clean == recorded for word, clean, recorded in words)
