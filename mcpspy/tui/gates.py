@@ -5,7 +5,6 @@ capture. The result of the order appears in the capture, like all other events. 
 in the user's editor if one is set, else here.
 """
 
-import os
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -17,7 +16,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.events import DescendantBlur, DescendantFocus
 from textual.screen import ModalScreen
-from textual.widgets import Input, Static, TextArea
+from textual.widgets import Input, Static
 
 from mcpspy.browse.gates import HeldFrame, breakpoint_text
 from mcpspy.browse.timeline import OpenCapture
@@ -25,6 +24,7 @@ from mcpspy.errors import CaptureError, GateError, McpspyError, UsageError
 from mcpspy.gate_files.file import compile_when
 from mcpspy.text import printable
 from mcpspy.timeline import Row
+from mcpspy.tui.message.editor import MessageEditor
 from mcpspy.tui.message.text import (
     answer_mistake,
     answer_text,
@@ -36,8 +36,7 @@ from mcpspy.tui.message.text import (
 )
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.views.timeline import TimelineView
-from mcpspy.tui.widgets.keys import Keys, bindings
-from mcpspy.tui.widgets.programs import edited_outside, editor_command
+from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.prompt import TextLine, caret
 from mcpspy.tui.widgets.rows import Jump
 
@@ -73,80 +72,6 @@ class BreakpointPrompt(ModalScreen[str | None]):
             why.update(printable(str(error), 300))
         else:
             self.dismiss(answer)
-
-
-class MessageEditor(ModalScreen[str | None]):
-    """A dialog to edit a text until it is valid; the result is the text, or None if it was cancelled."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings("editor")
-
-    def __init__(
-        self, title: Callable[[], str], text: str, mistake: Callable[[str], str | None], *, outside: bool = False
-    ) -> None:
-        """`title` is called every second; `mistake` returns what is wrong with a text.
-
-        `outside`: start in the user's own editor.
-        """
-        super().__init__()
-        self.draft = text
-        """The current text."""
-        self._title, self._mistake, self._outside = title, mistake, outside
-        self._judged = text  # the text that was checked last
-
-    def compose(self) -> ComposeResult:
-        """Yield the title, the text, a line for errors, and the keys."""
-        with Vertical(classes="dialog"):
-            yield Static(classes="dialog--title", markup=False)
-            yield TextArea(self.draft, soft_wrap=True, show_line_numbers=True)
-            yield Static(id="why", markup=False)
-            yield Keys()
-
-    def on_mount(self) -> None:
-        """Start editing."""
-        self._show_title()
-        self.set_interval(1, self._show_title)
-        self.query_one(TextArea).focus()
-        if self._outside and (os.environ.get("VISUAL") or os.environ.get("EDITOR")) and not self.app.is_web:
-            self.call_after_refresh(self.action_outside)
-
-    def _show_title(self) -> None:
-        self.query_one(".dialog--title", Static).update(printable(self._title(), 200))
-
-    def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Store the typed text, and remove the error message for an earlier text."""
-        self.draft = event.text_area.text
-        if self.draft != self._judged:
-            self._tell("")
-
-    def action_done(self) -> None:
-        """Accept the text, or show what is wrong with it."""
-        self.draft = self._judged = self.query_one(TextArea).text
-        wrong = self._mistake(self.draft)
-        if wrong:
-            self._tell(wrong)
-        else:
-            self.dismiss(self.draft)
-
-    def action_outside(self) -> None:
-        """Edit in the user's own editor; a changed text is accepted directly if it is valid."""
-        area = self.query_one(TextArea)
-        if self.app.is_web:
-            self._tell("no editor in the browser")
-            return
-        try:
-            text = edited_outside(self.app, area.text, editor_command(os.environ))
-        except UsageError as error:
-            self._tell(str(error))
-            return
-        if text == area.text:
-            self._tell("the editor changed nothing")
-            return
-        with self.prevent(TextArea.Changed):
-            area.text = text
-        self.action_done()
-
-    def _tell(self, text: str) -> None:
-        self.query_one("#why", Static).update(printable(text, 300))
 
 
 _OF_HELD = ("release", "edit", "answer")

@@ -7,7 +7,7 @@ import pytest
 from textual.app import App
 from textual.widgets import TextArea
 
-from mcpspy.tui.gates import MessageEditor
+from mcpspy.tui.message.editor import MessageEditor
 from mcpspy.tui.message.text import json_mistake
 from tests.test_text import unsafe
 from tests.tui.message.test_dialogs import asked
