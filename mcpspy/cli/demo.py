@@ -26,7 +26,7 @@ def run(_: argparse.Namespace) -> int:
     """Run the session and show it."""
     watched = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty() and not stays_plain()
     path = _new_path()
-    command = [sys.executable, "-m", "mcpspy.demo.client", "-o", path, "--pace", str(PACE if watched else 0)]
+    command = [sys.executable, "-P", "-m", "mcpspy.demo.client", "-o", path, "--pace", str(PACE if watched else 0)]
     null, pipe = subprocess.DEVNULL, subprocess.PIPE  # stderr output is small enough for the buffer of a pipe
     with subprocess.Popen(command, stdin=null, stdout=null, stderr=pipe) as client:
         try:

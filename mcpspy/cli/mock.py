@@ -289,6 +289,7 @@ def _command(options: argparse.Namespace) -> list[str]:
     more += [word for way in WAYS for text in getattr(options, way) for word in (f"--{way}", text)]
     return [
         sys.executable,
+        "-P",
         "-m",
         "mcpspy",
         "mock",

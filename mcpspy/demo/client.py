@@ -98,7 +98,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m mcpspy.demo.client")
     parser.add_argument("--pace", type=float, default=0, metavar="SECONDS", help="wait so long before each request")
     options, for_wrap = parser.parse_known_args()
-    wrap = [sys.executable, "-m", "mcpspy", "wrap", "--name", "weather", *for_wrap]
+    wrap = [sys.executable, "-P", "-m", "mcpspy", "wrap", "--name", "weather", *for_wrap]
     command = [*wrap, "--", sys.executable, "-m", "mcpspy.demo.server"]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` runs
     try:

@@ -46,7 +46,19 @@ class RecordedServer:
 
     def __init__(self, command: Sequence[str], capture: str, name: str | None, heard: Heard) -> None:
         named = ["--name", name] if name else []
-        self._argv = [sys.executable, "-m", "mcpspy", "wrap", "--no-control", *named, "-o", capture, "--", *command]
+        self._argv = [
+            sys.executable,
+            "-P",
+            "-m",
+            "mcpspy",
+            "wrap",
+            "--no-control",
+            *named,
+            "-o",
+            capture,
+            "--",
+            *command,
+        ]
         self._heard = heard
         self._ahead = threading.Semaphore(AHEAD)
         self._ending = False

@@ -36,7 +36,20 @@ class WebLink:
         self.path = path
         self.interrupted = False
         """Whether a signal interrupted the replay."""
-        argv = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0", "--name", name, "-o", path, url]
+        argv = [
+            sys.executable,
+            "-P",
+            "-m",
+            "mcpspy",
+            "proxy",
+            "--listen",
+            "127.0.0.1:0",
+            "--name",
+            name,
+            "-o",
+            path,
+            url,
+        ]
         self._proxy = spawn(argv, environment(), apart=True)
         self._proxy.confirm()
         there = next(lines(chunks(self._proxy.stdout)), b"").decode()

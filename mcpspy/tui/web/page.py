@@ -224,7 +224,7 @@ class Pages(Server):
         """Prepare the server, without listening; `host` is written as in a URL."""
         authority = host if port == 80 else f"{host}:{port}"
         super().__init__("", host, port, title="mcpspy", public_url=f"http://{authority}")
-        self._words = [sys.executable, "-m", "mcpspy.tui.web.process", *targets]
+        self._words = [sys.executable, "-P", "-m", "mcpspy.tui.web.process", *targets]
         self._gate = WebGate(authority)
         self.link = f"http://{authority}/#secret={self._gate.secret}"
         """The link to the captures."""
