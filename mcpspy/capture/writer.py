@@ -24,6 +24,7 @@ from orjson import OPT_APPEND_NEWLINE, dumps
 
 from mcpspy.capture.format import FORMAT, MAGIC, base64_text, take, to_json
 from mcpspy.capture.location import directory, file_name, iso_time, make_directory
+from mcpspy.capture.user_key import with_proof
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,7 +139,9 @@ class Writer:
         self._size = 0  # size of this file in bytes
         self._due = 0  # time of the next check of the file
         self._opens: dict[int, bytes] = {}  # open channel -> the line that opened it
-        self._header: bytes | None = to_json(header) + b"\n"  # None once it is written
+        first = to_json(header)
+        first = first if "imported" in header else with_proof(first)
+        self._header: bytes | None = first + b"\n"  # None once it is written
         self._sound = False  # whether the header is written and nothing has been lost since
         self._torn = False  # whether the file ends inside a line
         self._stood = 0  # lines of a failed write that are in the file nevertheless

@@ -33,6 +33,10 @@ APART = 1.5
 
 def run(options: argparse.Namespace) -> int:
     """Replay and report. Returns 1 if there is a difference."""
+    if options.only:
+        from mcpspy.cli.again import run as run_again
+
+        return run_again(options)
     _refuse(options)
     file = settings.place(options.capture)
     chosen = settings.chosen([options.capture], vars(options))
@@ -78,6 +82,9 @@ def _connect(options: argparse.Namespace, script: Script, path: str) -> "Link | 
 def _refuse(options: argparse.Namespace) -> None:
     if bool(options.server) == bool(options.url):
         raise UsageError("replay needs a server: mcpspy replay CAPTURE -- COMMAND [ARG...], or --url URL")
+    for name in ("edit", "yes"):
+        if getattr(options, name):
+            raise UsageError(f"--{name} belongs to --only")
     if options.header and not options.url:
         raise UsageError("--header belongs to --url: a command has no HTTP headers")
     if options.learn is not None and options.learn < 2:

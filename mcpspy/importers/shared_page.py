@@ -8,10 +8,12 @@ redacted again.
 import binascii
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from typing import BinaryIO
 
 from mcpspy.capture.format import MAGIC
 from mcpspy.capture.reader import parse_header
+from mcpspy.capture.user_key import without_proof
 from mcpspy.errors import CaptureError
 from mcpspy.importers.captures import Captures, iso
 from mcpspy.recording.copy import write_copy
@@ -33,10 +35,10 @@ def record(file: BinaryIO, captures: Captures) -> None:
     account.read = 1
     try:
         pieces = _unpacked(file, captures)
-        head = _head(pieces)
-        header = parse_header(head.partition(b"\n")[0])
+        first, newline, rest = _head(pieces).partition(b"\n")
+        header = parse_header(first)
         path = captures.new_path(iso(header.started), header.name)
-        write_copy(_joined(head, pieces), path)
+        write_copy(chain([without_proof(first), newline, rest], pieces), path)
     except (_DamagedPageError, CaptureError, ValueError) as error:
         account.fault = f"the capture in it {error}" if isinstance(error, CaptureError) else str(error)
         return
@@ -76,11 +78,6 @@ def _head(pieces: Iterator[bytes]) -> bytes:
     if not head.startswith(MAGIC):
         raise CaptureError("is not a capture: its first line is not a capture header")
     return head
-
-
-def _joined(head: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    yield head
-    yield from pieces
 
 
 def _unpacked(file: BinaryIO, captures: Captures) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ is edited, not decoded and encoded again. If members have the same name, the las
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -105,6 +105,25 @@ class Values:
             if any(name != other for name, other in names.items()):
                 changes[_RESPONSES] = {names[name]: value for name, value in responses.items()}
         return changes
+
+
+def issued(method: str, params: Any, message: Any) -> set[tuple[Scope, str]]:
+    """Return the values that a message of the server issues; `method` and `params` are those of its request."""
+    return _found(_ISSUED, method, params, message)
+
+
+def returned(method: str, params: Any, message: Any) -> set[tuple[Scope, str]]:
+    """Return the values of the server that a message of the client returns."""
+    return _found(_RETURNED, method, params, message)
+
+
+def _found(table: Mapping[str, Sequence[Path]], method: str, params: Any, message: Any) -> set[tuple[Scope, str]]:
+    return {
+        (_scope(kind, method, params), canonical(value))
+        for kind, paths in table.items()
+        for path in paths
+        for value in _values(message, path)
+    }
 
 
 def renamed(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:

@@ -81,7 +81,8 @@ def totals(compared: Sequence[Compared]) -> dict[str, int]:
 def exchange_fields(it: Compared) -> dict[str, Any]:
     """Return the outcome of an exchange, for programs."""
     fields = {"request": it.request, "method": it.method, "name": it.name, "outcome": it.outcome}
-    return fields | {"differences": [difference_fields(one) for one in it.differences], "reason": it.reason}
+    found = {"differences": [difference_fields(one) for one in it.differences], "reason": it.reason}
+    return fields | found | {"observed": it.observed}
 
 
 def from_fields(fields: dict[str, Any]) -> Compared:
@@ -93,7 +94,7 @@ def from_fields(fields: dict[str, Any]) -> Compared:
         for it in fields["differences"]
     )
     what = fields["request"], fields["method"], fields["name"], fields["outcome"]
-    return Compared(*what, differences, fields["reason"])
+    return Compared(*what, differences, fields["reason"], fields.get("observed"))
 
 
 def difference_fields(difference: Difference) -> dict[str, Any]:
@@ -156,8 +157,12 @@ def outcomes_text(found: Mapping[str, int]) -> str:
 def as_json(path: str, compared: Sequence[Compared]) -> str:
     """Return the report on one line."""
     del path
-    exchanges = [exchange_fields(it) for it in compared]
-    return to_json({"exchanges": exchanges, "totals": totals(compared)}) + "\n"
+    return to_json(as_fields(compared)) + "\n"
+
+
+def as_fields(compared: Sequence[Compared]) -> dict[str, Any]:
+    """Return the report for programs."""
+    return {"exchanges": [exchange_fields(it) for it in compared], "totals": totals(compared)}
 
 
 def as_junit(path: str, compared: Sequence[Compared]) -> str:

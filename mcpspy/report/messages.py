@@ -27,8 +27,17 @@ def message_lines(row: Row, told: str, width: int | None, *, colours: bool = Fal
 
     With a `width`, lines are wrapped, and only the first ones are yielded: this is for a terminal.
     """
+    yield from _printed(_content(row, told), width, colours=colours)
+
+
+def frame_lines(raw: bytes, part: int, width: int | None, *, colours: bool = False) -> Iterator[str]:
+    """Yield the lines of the content of a frame, or of one message of a batch; otherwise as `message_lines`."""
+    yield from _printed(_of_frame(raw, part), width, colours=colours)
+
+
+def _printed(content: Iterable[ContentLine], width: int | None, *, colours: bool) -> Iterator[str]:
     most = None if width is None else LINES
-    lines = _whole(_unfolded(_content(row, told)), most)
+    lines = _whole(_unfolded(content), most)
     shown = chain.from_iterable(_texts(line, width, colours=colours) for line in lines)
     yield from islice(shown, most)
     if next(shown, None) is not None:
@@ -40,12 +49,17 @@ def _content(row: Row, told: str) -> Iterator[ContentLine]:
     text = row.raw.decode(errors="replace")
     if row.tail or not text or (row.kind not in SPOKEN and printable(text, len(told)) in told):
         return iter(())
+    return _of_frame(row.raw, row.part)
+
+
+def _of_frame(raw: bytes, part: int) -> Iterator[ContentLine]:
+    text = raw.decode(errors="replace")
     try:
         value = parse(text)
     except ValueError:
         return content_lines(text)
-    if isinstance(value, list) and row.part < len(value):
-        value = value[row.part]  # a batch
+    if isinstance(value, list) and part < len(value):
+        value = value[part]  # a batch
     return content_lines(value)
 
 

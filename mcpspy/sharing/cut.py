@@ -28,7 +28,7 @@ from mcpspy.sharing.selection import LINE_LEFT_OUT, opens_session, raw_lines, se
 from mcpspy.timeline import Row, final_rows
 
 _CONTINUED = b'{"kind":"continued",'
-_OF_THE_FILE = ("continues", "control")
+_OF_THE_FILE = ("continues", "control", "proof")
 """Members of a header that say something about the file, and not about the session."""
 
 

@@ -11,19 +11,16 @@ from datetime import datetime
 from typing import ClassVar
 
 from textual import on
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.events import DescendantBlur, DescendantFocus
-from textual.screen import ModalScreen
-from textual.widgets import Input, Static
 
 from mcpspy.browse.gates import HeldFrame, breakpoint_text
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.errors import CaptureError, GateError, McpspyError, UsageError
+from mcpspy.errors import CaptureError, UsageError
 from mcpspy.gate_files.file import compile_when
 from mcpspy.text import printable
 from mcpspy.timeline import Row
+from mcpspy.tui.again import send_again
 from mcpspy.tui.message.editor import MessageEditor
 from mcpspy.tui.message.text import (
     answer_mistake,
@@ -36,43 +33,9 @@ from mcpspy.tui.message.text import (
 )
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.views.timeline import TimelineView
+from mcpspy.tui.widgets.dialogs import LinePrompt
 from mcpspy.tui.widgets.keys import bindings
-from mcpspy.tui.widgets.prompt import TextLine, caret
 from mcpspy.tui.widgets.rows import Jump
-
-
-class BreakpointPrompt(ModalScreen[str | None]):
-    """A dialog that asks for a filter until `accept` accepts it; the result is the return value of `accept`."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings("breakpoint")
-
-    def __init__(self, where: str, text: str, accept: Callable[[str], str]) -> None:
-        """`accept` may raise McpspyError, which is shown below the line, at its column if it has one."""
-        super().__init__()
-        self._where, self._text, self._accept = where, text, accept
-
-    def compose(self) -> ComposeResult:
-        """Yield the title, the input, and a line for errors."""
-        with Vertical(classes="dialog"):
-            title = printable(f"hold the frames of {self._where} that match", 80)
-            yield Static(title, classes="dialog--title", markup=False)
-            yield TextLine(self._text, select_on_focus=False)
-            yield Static(id="why", markup=False)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Try the filter."""
-        event.stop()
-        why = self.query_one("#why", Static)
-        try:
-            answer = self._accept(event.value)
-        except GateError as error:
-            column = max(error.column - round(event.input.scroll_x), 1)
-            why.update(caret(column, printable(error.what, 300), event.input.size.width))
-        except McpspyError as error:
-            why.update(printable(str(error), 300))
-        else:
-            self.dismiss(answer)
-
 
 _OF_HELD = ("release", "edit", "answer")
 _LOOK = 0.05  # seconds of reading the capture before an order
@@ -170,7 +133,7 @@ class GatedTimeline(TimelineView):
             if text:
                 self._tell(text)
 
-        self.app.push_screen(BreakpointPrompt(session.header.name, text, accept), told)
+        self.app.push_screen(LinePrompt(f"hold the frames of {session.header.name} that match", text, accept), told)
 
     def action_next_held(self) -> None:
         """Go to the next held row; after the last one, go to the first."""
@@ -246,7 +209,11 @@ class GatedTimeline(TimelineView):
         if request is None or request.sender not in _SPEAKERS:
             self._refuse("only a request of the client can be sent again")
             return
-        refused = session.control.refusal() or ("the request is too large to edit" if _is_cut(request) else None)
+        refused = "the request is too large to edit" if _is_cut(request) else None
+        if not refused and not session.index.live:
+            self._send_after_end(session, request)
+            return
+        refused = refused or session.control.refusal()
         if refused:
             self._refuse(refused)
             return
@@ -262,6 +229,15 @@ class GatedTimeline(TimelineView):
         title = f"send to {session.header.name} under the id {number}"
         editor = MessageEditor(lambda: title, text, lambda text: request_mistake(text, number))
         self.app.push_screen(editor, done)
+
+    def _send_after_end(self, session: OpenCapture, request: Row) -> None:
+        """Send a request in a session of its own."""
+        if self.app.is_web:
+            self._refuse("the browser starts no server: use the terminal")
+            return
+        there = session.index.row_of(request.n)
+        answer = session.partner(there) if there is not None else None
+        send_again(self.screen, session, request, session.line(answer).n if answer is not None else None)
 
     def _text(self, session: OpenCapture, there: int) -> str:
         """Return the message of a row as text; gates never hold a frame that is too large to be shown."""

@@ -2,6 +2,16 @@
 
 from mcpspy.cli.options import GATE, Command, Option, Positional
 from mcpspy.cli.options.shared import CAPTURE, HEADER, REPORT, URL
+from mcpspy.errors import UsageError
+
+
+def row_numbers(text: str) -> list[int]:
+    """Return the value of `--only`."""
+    try:
+        return [int(word.strip().removeprefix("#")) for word in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--only takes the numbers of rows, such as 7 or 7,9, not {text!r}") from None
+
 
 IGNORE = Option(
     "--ignore",
@@ -73,6 +83,15 @@ REPLAY = (
         CAPTURE,
         URL,
         HEADER,
+        Option(
+            "--only",
+            placeholder="N[,N...]",
+            convert=row_numbers,
+            text="send only these requests, given by row number, with what they need before them, and show the "
+            "answers beside the recorded ones; without a server, to the recorded one, after a question",
+        ),
+        Option("--edit", text="with --only: change the request first, in $EDITOR or by standard input"),
+        Option("--yes", text="with --only: send without a question"),
         Option("-o", placeholder="FILE", dest="new", text="keep the new session as a capture"),
         *TOLERANCES,
         Option("--learn", placeholder="N", convert=int, text="run N times and propose what to allow or to ignore"),
@@ -87,7 +106,7 @@ REPLAY = (
         REPORT,
         epilog="You can put --ignore, --is, --matches, --within, --shape, --strict and --read-only into a file "
         "NAME.replay.toml beside NAME.jsonl (docs/replay.md). Exit status 1: something differs.",
-        usage="mcpspy replay CAPTURE [OPTION...] (--url URL | -- COMMAND [ARG...])",
+        usage="mcpspy replay CAPTURE [--only N[,N...]] [OPTION...] (--url URL | -- COMMAND [ARG...])",
         server=True,
     ),
     Command(

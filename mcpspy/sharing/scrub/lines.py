@@ -173,7 +173,7 @@ class RecordScrub:
 
     def header(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the header of the new capture."""
-        new = {key: fields[key] for key in fields if key not in ("argv", "url", "control")}
+        new = {key: fields[key] for key in fields if key not in ("argv", "url", "control", "proof")}
         argv = fields.get("argv")
         self.words = "argv"
         if isinstance(argv, list):

@@ -124,7 +124,7 @@ SCOPES = {
         (
             Action("B", "breakpoint", "hold frames like this one"),
             Action("H", "next_held", "next held frame"),
-            Action("R", "resend", "send the request again, edited or not; the client does not see the answer"),
+            Action("R", "resend", "send the request again, edited or not; after the end, in a session of its own"),
         ),
     ),
     # The selected row's message is visible without having the focus, so its keys work from the timeline too.
@@ -225,6 +225,7 @@ SCOPES = {
             Action("escape", "dismiss(None)", "close, and keep the text", footer=True, priority=True),
         ),
     ),
+    "sending": Scope("", (Action("escape", "dismiss(None)", "do not wait: end the server", footer=True),)),
     "clients": Scope("", (Action("escape,q", "dismiss(None)", "cancel", footer=True),)),
     "help": Scope("", (Action("escape,q,question_mark", "dismiss", "back", footer=True),)),
 }

@@ -12,11 +12,11 @@ from textual.events import Key
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 
-from mcpspy.errors import McpspyError
+from mcpspy.errors import GateError, McpspyError
 from mcpspy.spec.client_limits import CLIENTS
 from mcpspy.text import printable
 from mcpspy.tui.widgets.keys import bindings
-from mcpspy.tui.widgets.prompt import TextLine
+from mcpspy.tui.widgets.prompt import TextLine, caret
 
 _EDGES = 6  # columns of the border and padding of a dialog
 _LONGEST = 4096  # maximum characters of a path
@@ -107,6 +107,38 @@ _CHOICES: dict[str, frozenset[str]] = {
 def clients_text(clients: frozenset[str]) -> str:
     """Return the chosen clients in a few words."""
     return "all clients" if len(clients) == len(CLIENTS) else ", ".join(sorted(clients))
+
+
+class LinePrompt(ModalScreen[str | None]):
+    """A dialog that asks for a line until `accept` accepts it; the result is the return value of `accept`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("breakpoint")
+
+    def __init__(self, title: str, text: str, accept: Callable[[str], str]) -> None:
+        """`accept` may raise McpspyError, which is shown below the line, at its column if it has one."""
+        super().__init__()
+        self._prompt, self._text, self._accept = title, text, accept
+
+    def compose(self) -> ComposeResult:
+        """Yield the title, the input, and a line for errors."""
+        with Vertical(classes="dialog"):
+            yield Static(printable(self._prompt, 200), classes="dialog--title", markup=False)
+            yield TextLine(self._text, select_on_focus=False)
+            yield Static(id="why", markup=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Try the line."""
+        event.stop()
+        why = self.query_one("#why", Static)
+        try:
+            answer = self._accept(event.value)
+        except GateError as error:
+            column = max(error.column - round(event.input.scroll_x), 1)
+            why.update(caret(column, printable(error.what, 300), event.input.size.width))
+        except McpspyError as error:
+            why.update(printable(str(error), 300))
+        else:
+            self.dismiss(answer)
 
 
 class ClientMenu(ModalScreen[frozenset[str] | None]):

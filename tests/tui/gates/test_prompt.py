@@ -4,7 +4,7 @@ import pytest
 
 from mcpspy.errors import CaptureError
 from mcpspy.gate_files.file import compile_when
-from mcpspy.tui.gates import BreakpointPrompt
+from mcpspy.tui.widgets.dialogs import LinePrompt
 from tests.test_text import unsafe
 from tests.tui.message.test_dialogs import asked
 from tests.tui.screen import lines, on_screen, until
@@ -26,7 +26,7 @@ def test_enter_sets_what_stands_there_and_escape_nothing(key, answer):
         await pilot.press(key)
         await gone(pilot)
 
-    assert asked(BreakpointPrompt("\x1b[2J", "from:client", accept), scenario) == [answer]
+    assert asked(LinePrompt("hold the frames of \x1b[2J that match", "from:client", accept), scenario) == [answer]
 
 
 @pytest.mark.parametrize("width", [120, 60])
@@ -44,7 +44,7 @@ def test_a_mistake_is_shown_below_its_column_and_asked_again(width):
         await pilot.press(*["left"] * 4, "h", "enter")
         await gone(pilot)
 
-    prompt = BreakpointPrompt("weather", "latency:>1s", accept)
+    prompt = LinePrompt("hold the frames of weather that match", "latency:>1s", accept)
     assert asked(prompt, scenario, size=(width, 24)) == ["set from:client method:x"]
 
 
@@ -59,4 +59,4 @@ def test_what_goes_wrong_otherwise_is_one_line():
         await pilot.press("escape")
         await gone(pilot)
 
-    asked(BreakpointPrompt("weather", "a", refuse), scenario)
+    asked(LinePrompt("hold the frames of weather that match", "a", refuse), scenario)
