@@ -1,4 +1,4 @@
-"""The key of this user, and the headers that it proves: a relay of this user wrote them (docs/security-model.md).
+"""The key of this user, and the headers that it proves: a relay of this user wrote them (docs/replay.md).
 
 A capture may come from anyone, and its header has a command. So a recorded command is offered only if the header proves
 where it comes from: its last member is a hash of all others under a key that only this user can read. Nobody else can

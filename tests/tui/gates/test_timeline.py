@@ -351,8 +351,8 @@ def test_a_session_that_cannot_be_controlled_says_why_in_one_line(tmp_path):
     relay = ScriptedRelay(tmp_path / "a.jsonl", control=False)
 
     async def scenario(pilot):
-        async def refused(why):
-            for key in "BR":
+        async def refused(why, keys="BR"):
+            for key in keys:
                 await pilot.press("down", "up")
                 assert not on_screen(pilot, why)()
                 await pilot.press(key)
@@ -364,7 +364,7 @@ def test_a_session_that_cannot_be_controlled_says_why_in_one_line(tmp_path):
         relay.end()
         await shown(pilot, 6)
         await until(pilot, lambda: timeline(pilot).session.complete)
-        await refused("weather has ended: only a running session can be controlled")
+        await refused("weather has ended: only a running session can be controlled", "B")
 
     play(scenario, relay.path, size=(160, 30))
 
