@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpspy.text import printable
 from tests import transcript
 from tests.sharing.page import hostile
 from tests.sharing.page.browsing import ENTER, ESCAPE, requested
@@ -216,6 +217,14 @@ def test_the_tree_decodes_letters_and_joiners_stay_where_they_join(shown):
     page.until("document.querySelector('.selected .tree:not(.content)')")
     (line,) = [line for line in page.texts(".selected .line") if line.startswith('"text"') and "東" in line]
     assert line.startswith(f'"text": "{seen} a\\u200cb \\u202ec\\u0000"')
+
+
+def test_escapes_are_those_of_the_terminal_and_a_shortened_text_ends_in_none(shown):
+    hidden = "a\u200b \U000e0067\U000e007f \ue006" + "7"
+    word = "\u0645\u06cc\u200c"
+    page = shown(text(f"{word}… {hidden}"))
+    assert lines(page)[0].startswith(f"text: {word}… {printable(hidden, 99)}")
+    assert page.texts(".selected .content .escape") == ["\\u200b", "\\U000e0067\\U000e007f"]
 
 
 def test_a_search_goes_to_the_place_in_the_message_and_then_to_the_next_row(shown):
