@@ -129,9 +129,9 @@ function* partsOf(root) {
     yield* membersOf(0, root, null, root.keys.map(keyText));
     if (!node.children.length) yield { depth: 0, label: name, path: { step: name, before: null }, node, said: null };
     for (const value of membersOf(0, node, { step: name, before: null })) {
-      const { label, node: list } = value;
+      const { label, node: list, note } = value;
       const blocks = ["content", "contents"].includes(label) && list.type === "array" && list.children.length > 0;
-      if (blocks) yield* valuesInside(value, 0);
+      if (blocks && note === undefined) yield* valuesInside(value, 0);
       else yield value;
     }
     return;
@@ -177,14 +177,21 @@ function membersOf(depth, node, path, without = []) {
  */
 function* valuesInside({ label, path, node }, depth) {
   if (node.keys) {
-    const element = typeof path?.step === "number";
-    const told =
-      element && node.children.length > 1 ? TITLES.filter((name) => textOf(memberOf(node, name)) === label) : [];
+    const titled = typeof path?.step === "number" && namesOf(node).size > 1; // else nothing would be inside
+    const told = titled ? TITLES.filter((name) => textOf(memberOf(node, name)) === label) : [];
     yield* membersOf(depth, node, path, told.slice(0, 1));
     return;
   }
   for (const [at, child] of node.children.entries())
     yield { depth, label: titleOf(child), path: { step: at, before: path }, node: child, said: null };
+}
+
+/**
+ * The different names of the members of an object.
+ * @param {JsonNode} node
+ */
+function namesOf(node) {
+  return new Set(node.keys?.map(keyText));
 }
 
 /**
@@ -271,7 +278,7 @@ function otherLine(value, same) {
   }
   const note = path?.step === "structuredContent" && path.before?.step === "result" ? same : "";
   const folded = FOLDED.includes(label) || note !== "";
-  const count = node.keys ? new Set(node.keys.map(keyText)).size : node.children.length;
+  const count = node.keys ? namesOf(node).size : node.children.length;
   const many = folded ? pluralText(count, node.keys ? "member" : "element") : "";
   const line = lineWith(value, note || many, "note", { opens: true, folded });
   line.inside = () => linesOf(valuesInside(value, depth + 1), line);
@@ -454,8 +461,7 @@ function isSameJson(one, other) {
     if (!left.children.length && nodeText(left) !== nodeText(right) && left.type !== "object" && left.type !== "array")
       return false;
     const places = right.keys ? new Map(right.keys.map((key, at) => [keyText(key), at])) : null;
-    const names = new Set(left.keys?.map(keyText));
-    if (places && (places.size < right.children.length || names.size < left.children.length)) return false;
+    if (places && (places.size < right.children.length || namesOf(left).size < left.children.length)) return false;
     for (const [at, child] of left.children.entries()) {
       const place = places && left.keys ? places.get(keyText(left.keys[at])) : at;
       if (place === undefined) return false;

@@ -86,7 +86,11 @@ def _message(chosen):
     inside = chosen.choice([value, {"content": [value]}, {"contents": [value], "_meta": 1, "a": value}])
     if chosen.random() < 0.2:
         inside = {"content": [{"type": "text", "text": json.dumps(value)}], "structuredContent": value}
-    return json.dumps({"jsonrpc": "2.0", "id": 1, around: inside}, ensure_ascii=chosen.random() < 0.5)
+    text = json.dumps({"jsonrpc": "2.0", "id": 1, around: inside}, ensure_ascii=chosen.random() < 0.5)
+    one, other = chosen.sample(NAMES, 2)
+    for quote in ('"', '\\"'):  # names that occur several times, also in JSON in a string
+        text = text.replace(f"{quote}{one}{quote}:", f"{quote}{other}{quote}:")
+    return text
 
 
 @needs_node
