@@ -11,7 +11,7 @@ one. Nothing is made safe for a screen here: who shows a line does that (`mcpspy
 """
 
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Container, Generator, Iterator
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -150,14 +150,14 @@ def _parts(message: Any) -> list[_Value]:
         return [_Value(0, "", (), message)]
     for name in ("params", "result", "error"):
         if isinstance(message.get(name), dict):
-            twice = _members(0, message, (), tuple(message))
+            twice = _members(0, message, (), without=message)
             found = [*_members(0, message[name], (name,))] or [_Value(0, name, (name,), message[name])]
             inner = (_inside(value, 0) if _is_list_of_blocks(value) else [value] for value in found)
             return [*twice, *chain.from_iterable(inner)]
     return [*_members(0, message, (), _ENVELOPE)]
 
 
-def _members(depth: int, value: dict[str, Any], path: Path, without: tuple[str, ...] = ()) -> Iterator[_Value]:
+def _members(depth: int, value: dict[str, Any], path: Path, without: Container[str] = ()) -> Iterator[_Value]:
     """Yield the members of an object, and which of its names are repeated; `_meta` comes last."""
     times = value.times if isinstance(value, _Repeated) else {}
     for name in sorted(value, key="_meta".__eq__):
