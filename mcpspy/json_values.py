@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    Members = Callable[[list[tuple[str, Any]]], dict[str, Any]]
+    """Accepts the members of an object in their order, with repeated names; returns the object."""
     Scanner = Callable[[str, int], tuple[Any, int]]
     """Accepts a text and a position in it; returns the value that begins there, and the position of its end."""
 
@@ -147,21 +149,25 @@ def _inner(value: "Any", step: str) -> "Any":
 
 
 class _Settings:
-    """The settings of the standard library's scanner: those of `json.loads`, except for numbers."""
+    """The settings of the standard library's scanner: those of `json.loads`, except for numbers and objects."""
 
     strict = True
     object_hook = None
-    object_pairs_hook = None
 
-    def __init__(self, number: "type[str] | None") -> None:
+    def __init__(self, number: "type[str] | None", members: "Members | None") -> None:
+        self.object_pairs_hook = members
         self.parse_int = number or int
         self.parse_float = self.parse_constant = number or float
         self.memo: dict[str, str] = {}  # only the scanner written in Python uses it
 
 
-def scanner(number: "type[str] | None" = None) -> "Scanner":
-    """Return a scanner that reads values; `number` is the class for numbers, if they must not become Python numbers."""
-    return make_scanner(_Settings(number))  # type: ignore[arg-type]
+def scanner(number: "type[str] | None" = None, members: "Members | None" = None) -> "Scanner":
+    """Return a scanner that reads values.
+
+    `number` is the class for numbers, if they must not become Python numbers; `members` makes the objects, if they must
+    not become plain ones.
+    """
+    return make_scanner(_Settings(number, members))  # type: ignore[arg-type]
 
 
 def value_at(text: str, at: int, scan: "Scanner") -> "tuple[Any, int]":

@@ -35,6 +35,7 @@ _JOINER, _NON_JOINER, _AS_PICTURE = "\u200d", "\u200c", "\ufe0f"
 _JOINS = 4  # maximum joined pictures in one: no emoji has more
 _VIRAMA = 9  # the combining class of the signs that join letters of Indic scripts
 _BINDING = frozenset((_JOINER, _NON_JOINER, _AS_PICTURE))
+_BETWEEN = _JOINER + _NON_JOINER  # they do nothing at the end of a text
 _KEYCAPS = frozenset("0123456789#*")
 
 
@@ -43,7 +44,7 @@ def printable(text: str, limit: int) -> str:
     clipped = text[: limit + 1]  # the text may be megabytes long
     plain = clipped.isprintable() and (clipped.isascii() or _is_latin(clipped))
     safe = clipped if plain else "".join(_shown(clipped, _escape))
-    return safe if len(safe) <= limit else safe[: max(limit - 1, 0)] + "…"
+    return safe if len(safe) <= limit else safe[: max(limit - 1, 0)].rstrip(_BETWEEN) + "…"
 
 
 def escaped(text: str) -> str:
@@ -81,6 +82,8 @@ def _shown(text: str, escape: "Callable[[str], str]") -> "Iterator[str]":
         if character in _BINDING and pile <= _PILE and joined < _JOINS and _binds(text, at):
             joined += character == _JOINER
             yield character
+        elif character in _BETWEEN and _is_cut(text, at):
+            continue
         elif kind in _UNSAFE or character in _BLANK or tag or pile > _PILE:
             yield escape(character)
         else:
@@ -102,6 +105,13 @@ def _binds(text: str, at: int) -> bool:
     return letters and (character == _NON_JOINER or combining(before) == _VIRAMA)
 
 
+def _is_cut(text: str, at: int) -> bool:
+    """Return whether a text is shortened behind a joiner, so that the joiner has nothing to join."""
+    before = text[at - 1 : at]
+    joins = before and (before == _AS_PICTURE or _is_tone(before) or _is_picture(before) or _script(before))
+    return bool(joins) and text[at + 1 : at + 2] == "…"
+
+
 def _is_picture(character: str) -> bool:
     return category(character) == "So"
 
@@ -117,7 +127,8 @@ def _script(character: str) -> int:
 
 def _escape(character: str) -> str:
     code = ord(character)
-    return _NAMED.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+    digits = f"x{code:02x}" if code < 0x100 else f"u{code:04x}" if code < 0x10000 else f"U{code:08x}"
+    return _NAMED.get(character) or f"\\{digits}"
 
 
 def _json_escape(character: str) -> str:
@@ -155,7 +166,7 @@ def measured(text: str, room: int) -> tuple[str, int]:
                 break
             used += width
             end += 1
-        shown, taken = f"{shown[:end]}…", used
+        shown, taken = f"{shown[:end].rstrip(_BETWEEN)}…", used
     return shown, taken
 
 
@@ -166,9 +177,9 @@ def wrapped(text: str, room: int) -> "Iterator[str]":
         start = blank = used = 0
         broken = shown if columns(shown) > room else ""
         for end, (character, width) in enumerate(zip(broken, _widths(broken), strict=True)):
-            if used + width > max(room, 1) and end > start:
+            if width and used + width > max(room, 1) and end > start:
                 cut = end if character == " " or blank <= start else blank
-                yield shown[start:cut]
+                yield shown[start:cut].rstrip(_BETWEEN)
                 start = cut + (shown[cut] == " ")
                 used = columns(shown[start:end])
             if character == " ":

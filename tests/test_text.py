@@ -93,6 +93,26 @@ def test_what_hides_is_not_kept(text):
     assert "\\u" in printable(text, 999)
 
 
+@each(
+    "word",
+    [
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "\u0915\u094d\u200d\u0937" * 2,
+        "\U0001f469\u200d\U0001f4bb\U0001f469\U0001f3fd\u200d\u2764\ufe0f\u200d\U0001f469",
+    ],
+)
+def test_a_joiner_where_a_text_is_shortened_is_no_escape(word):
+    """U-01: whoever shortened it, and however often it is made printable."""
+    for room in range(1, 14):
+        cut = f"{word[:room]}…"
+        for shown in (printable(word, room), measured(word, room)[0], printable(cut, 99), *wrapped(word, room)):
+            assert "\\" not in escaped(shown)
+            assert columns(shown) == cell_len(shown)
+        assert measured(word, room)[1] == columns(fitted(word, room)) <= room
+        assert printable(cut, 99)[-2:-1] not in ("\u200c", "\u200d")
+    assert printable("a\u200d…", 9) == "a\\u200d…"
+
+
 @given(st.text(st.sampled_from("a\u0300\u0489\u20dd\u0e31\u200b\ufe0f"), max_size=60))
 def test_no_more_than_four_marks_are_piled_on_a_character(text):
     """F-08."""
@@ -121,7 +141,7 @@ def test_plain_text_within_the_limit_stays_as_it_is(text):
         ("\x9b31m", "\\x9b31m"),
         ("\ud800", "\\ud800"),
         ("safe\u202egnp.exe", "safe\\u202egnp.exe"),
-        ("\U000e0041", "\\ue0041"),
+        ("\U000e0041", "\\U000e0041"),
         ("température 🌡", "température 🌡"),
         ("e" + "\u0301" * 4 + "e\u20dd", "e" + "\u0301" * 4 + "e\u20dd"),
         ("e" + "\u0301" * 5 + "\u20dde\u0301", "e" + "\u0301" * 4 + "\\u0301\\u20dde\u0301"),

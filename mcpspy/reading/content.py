@@ -2,15 +2,18 @@
 
 A line has a depth, a label and a text; a line that opens a value is followed by deeper lines. Text has its own line
 breaks; JSON within a string is unfolded like the JSON around it, at any depth; an image, a sound or a blob is one line
-that says what its bytes are. Members keep their order, except that `_meta` comes last. The envelope (`jsonrpc`, `id`,
-`method`) is left out, because viewers show it beside the message.
+that says what its bytes are. Members keep their order, except that `_meta` comes last. Of members with the same name
+the last one is shown, and a line says so. The envelope (`jsonrpc`, `id`, `method`) is left out, because viewers show it
+beside the message.
 
 Lines are made one after the other, so the first screen of a message of megabytes takes no longer than that of a small
 one. Nothing is made safe for a screen here: who shows a line does that (`mcpspy.text`).
 """
 
-from collections.abc import Generator, Iterator
+from collections import Counter
+from collections.abc import Container, Generator, Iterator
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcpspy.json_values import Number, Path, member, only_value, scanner
@@ -37,6 +40,9 @@ _BLOCKS = {"text": "text", "image": "data", "audio": "data", "resource": "resour
 """The types of content blocks, with the member that is shown as the block itself."""
 _ENVELOPE = ("jsonrpc", "id", "method")
 _NO_NAMES = ("-", "content")  # labels that say less than the type of a content block
+_NAMELESS = ("", "-")  # labels of what has no name: a member with such a name is labelled in quotes
+_STRUCTURED = ("result", "structuredContent")
+_WRAPPED = "result"  # the member in which SDKs return what is no object
 _INNER = "\0"  # a step of a path: from a string into the JSON that it holds
 
 
@@ -57,6 +63,25 @@ class ContentLine(NamedTuple):
     """Whether these are hidden at first."""
     start: int = 0
     """For a line of a text: the position of its first character in the whole text."""
+
+
+class _Repeated(dict[str, Any]):
+    """An object with names that occur several times; it has their last values, and is equal to no other object."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.times = Counter(name for name, _ in pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = None
+
+
+class _Note(str):
+    """What is shown in place of a value, and was not sent."""
+
+    __slots__ = ()
 
 
 def pointed(path: Path) -> Path:
@@ -81,7 +106,7 @@ def value_of(message: Any, path: Path) -> Any:
 
 def content_lines(message: Any) -> Iterator[ContentLine]:
     """Yield the lines of a decoded message, or of any JSON value."""
-    repeated = _same_as_text(message)
+    same = _same_as_text(message)
     parts = _parts(message)
     if not parts:
         yield ContentLine(0, "", "no params", "note", ())
@@ -92,15 +117,17 @@ def content_lines(message: Any) -> Iterator[ContentLine]:
             waiting.pop()
             continue
         of, path = value.value, value.path
-        if isinstance(of, str) and not isinstance(of, Number):
+        if isinstance(of, _Note):
+            yield ContentLine(value.depth, value.label, str(of), "note", path)
+        elif isinstance(of, str) and not isinstance(of, Number):
             waiting.append((yield from _string_lines(value)))
         elif not isinstance(of, dict | list) or not of:
             yield ContentLine(value.depth, value.label, *_scalar(of), path)
         elif block := _block(value):
             waiting.append(iter(block))
         else:
-            folded = value.label in _FOLDED or path == repeated
-            note = "the same as the JSON in the text" if path == repeated else ""
+            note = same if path == _STRUCTURED else ""
+            folded = value.label in _FOLDED or note != ""
             many = plural(len(of), "element" if isinstance(of, list) else "member") if folded else ""
             yield ContentLine(value.depth, value.label, note or many, "note", path, opens=True, folded=folded)
             waiting.append(_inside(value, value.depth + 1))
@@ -123,15 +150,23 @@ def _parts(message: Any) -> list[_Value]:
         return [_Value(0, "", (), message)]
     for name in ("params", "result", "error"):
         if isinstance(message.get(name), dict):
+            twice = _members(0, message, (), without=message)
             found = [*_members(0, message[name], (name,))] or [_Value(0, name, (name,), message[name])]
-            return [it for value in found for it in (_inside(value, 0) if _is_list_of_blocks(value) else [value])]
+            inner = (_inside(value, 0) if _is_list_of_blocks(value) else [value] for value in found)
+            return [*twice, *chain.from_iterable(inner)]
     return [*_members(0, message, (), _ENVELOPE)]
 
 
-def _members(depth: int, value: dict[str, Any], path: Path, without: tuple[str, ...] = ()) -> Iterator[_Value]:
-    """Yield the members of an object; `_meta` comes last."""
-    for name in sorted((name for name in value if name not in without), key="_meta".__eq__):
-        yield _Value(depth, name, (*path, name), value[name], value.get("mimeType"))
+def _members(depth: int, value: dict[str, Any], path: Path, without: Container[str] = ()) -> Iterator[_Value]:
+    """Yield the members of an object, and which of its names are repeated; `_meta` comes last."""
+    times = value.times if isinstance(value, _Repeated) else {}
+    for name in sorted(value, key="_meta".__eq__):
+        label = name if name not in _NAMELESS else f'"{name}"'
+        if times.get(name, 1) > 1:
+            note = f"{times[name]:,} members have this name; only the last one is shown"
+            yield _Value(depth, label, (*path, name), _Note(note))
+        if name not in without:
+            yield _Value(depth, label, (*path, name), value[name], value.get("mimeType"))
 
 
 def _is_list_of_blocks(value: _Value) -> bool:
@@ -177,7 +212,8 @@ def _block(value: _Value) -> list[_Value]:
         return []
     label = kind if value.label in _NO_NAMES else value.label
     shown = _Value(value.depth, str(label), (*value.path, main), of[main], of.get("mimeType"))
-    return [shown, *_members(value.depth + 1, of, value.path, ("type", "mimeType", main))]
+    without = ("type", main, "mimeType") if _media(shown) else ("type", main)  # the line of media has the type
+    return [shown, *_members(value.depth + 1, of, value.path, without)]
 
 
 def _string_lines(value: _Value) -> Generator[ContentLine, None, Iterator[_Value]]:
@@ -217,6 +253,8 @@ def _text_lines(text: str) -> Iterator[tuple[int, str]]:
 def _media(value: _Value) -> MediaFile | None:
     """Return what a string holds, if it is an image, a sound or another file in base64."""
     text, path = value.value, value.path
+    if not isinstance(text, str):
+        return None
     named = bool(path) and path[-1] in _BLOBS and isinstance(value.said, str)
     if not (named or len(text) >= _LEAST_MEDIA or text.startswith("data:")):
         return None
@@ -235,18 +273,24 @@ def _json_in(text: str) -> Any:
     return value if isinstance(value, dict | list) and value else None
 
 
-def _same_as_text(message: Any) -> Path | None:
-    """Return the path of the structured content of a result, if a text of the result has the same JSON."""
+def _same_as_text(message: Any) -> str:
+    """Return what to tell if the structured content of a result repeats the only text of the result; else empty."""
     result = message.get("result") if isinstance(message, dict) else None
     content = result.get("content") if isinstance(result, dict) else None
     structured = result.get("structuredContent") if isinstance(result, dict) else None
-    if not isinstance(content, list) or len(content) != 1 or not structured:
-        return None
-    text = member(content[0], "text")
-    told = _json_in(text) if isinstance(text, str) else None
-    return ("result", "structuredContent") if told == structured else None
+    text = member(content[0], "text") if isinstance(content, list) and len(content) == 1 else None
+    if not isinstance(text, str) or not structured:
+        return ""
+    if structured == {_WRAPPED: text}:
+        return "the same as the text"
+    return "the same as the JSON in the text" if _json_in(text) == structured else ""
 
 
 @cache
 def _scanner() -> "Scanner":
-    return scanner(Number)
+    return scanner(Number, _object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    return made if len(made) == len(pairs) else _Repeated(pairs)

@@ -12,10 +12,9 @@ from typing import NamedTuple
 from mcpspy.text import duration_text, printable, size_text
 from mcpspy.wire.media_bytes import base64_bytes, base64_letters, media_form
 
-OPENED = {"PNG": ".png", "JPEG": ".jpg", "GIF": ".gif", "WebP": ".webp", "WAV": ".wav", "MP3": ".mp3"}
-"""The forms that the system's viewer may open, with the extension of the file: they contain no code."""
-
-_SAVED = OPENED | {
+_OPENED = {"PNG": ".png", "JPEG": ".jpg", "GIF": ".gif", "WebP": ".webp", "WAV": ".wav", "MP3": ".mp3"}
+"""The forms that the system's viewer may open: they contain no code."""
+_SAVED = _OPENED | {
     "SVG": ".svg", "PDF": ".pdf", "AVIF": ".avif", "HEIF": ".heic", "TIFF": ".tiff", "BMP": ".bmp", "ICO": ".ico",
     "Ogg": ".ogg", "FLAC": ".flac", "MP4": ".mp4", "WebM": ".webm", "AAC": ".aac", "AIFF": ".aiff",
 }  # fmt: skip
@@ -46,11 +45,18 @@ class MediaFile(NamedTuple):
     """Its bytes."""
     detail: str = ""
     """Dimensions or length, as in `1280 × 720` and `3.20 s`."""
+    empty: bool = False
+    """Whether it has no pixels or no samples."""
 
     @property
     def extension(self) -> str:
         """The extension of a file that holds it."""
         return _SAVED.get(self.form, ".bin")
+
+    @property
+    def opened(self) -> str:
+        """The extension of a file for the system's viewer; empty if the viewer does not get it."""
+        return "" if self.empty else _OPENED.get(self.form, "")
 
     def __str__(self) -> str:
         """Say what it is, such as `PNG 1280 × 720, 84.2 kB`."""
@@ -69,7 +75,7 @@ def media_of(text: str) -> MediaFile | None:
     form = media_form(data)
     letters = len(data) - data.count("\n") - data.count("\r") - data.count(" ") - data[-4:].count("=")
     size = letters * 3 // 4
-    return MediaFile(form.name, form.types, size, _detail(form.name, head, size)) if form else MediaFile("", (), size)
+    return MediaFile(form.name, form.types, size, *_detail(form.name, head, size)) if form else MediaFile("", (), size)
 
 
 def decoded(text: str) -> bytes:
@@ -80,26 +86,26 @@ def decoded(text: str) -> bytes:
 
 
 def disagreement(media: MediaFile, said: object) -> str:
-    """Return what to tell if a `mimeType` names another form than the bytes have; else empty."""
-    if not media.types or not isinstance(said, str) or said.partition(";")[0].strip().lower() in media.types:
+    """Return what to tell if a `mimeType` is not that of the bytes, or the form of these is not known; else empty."""
+    if not isinstance(said, str) or not said or said.partition(";")[0].strip().lower() in media.types:
         return ""
     return f"mimeType says {printable(said, 60)}"
 
 
-def _detail(form: str, head: bytes, size: int) -> str:
-    """Return dimensions or length of a form, as far as its head tells them."""
+def _detail(form: str, head: bytes, size: int) -> tuple[str, bool]:
+    """Return dimensions or length of a form, as far as its head tells them, and whether it is empty."""
     try:
         if form in _DIMENSIONS:
             found = _DIMENSIONS[form](head)
-            return f"{found[0]} × {found[1]}" if found else ""
+            return (f"{found[0]} × {found[1]}", 0 in map(float, found)) if found else ("", False)
         if form == "WAV":
-            return _wave_length(head)
+            return _wave_length(head, size)
         if form == "MP3":
-            return _mpeg_length(head, size)
+            return _mpeg_length(head, size), False
         version = _PDF_VERSION.match(head) if form == "PDF" else None
-        return version[1].decode() if version else ""
+        return version[1].decode() if version else "", False
     except (struct.error, IndexError):  # the head ends too early
-        return ""
+        return "", False
 
 
 def _png(head: bytes) -> tuple[int, int]:
@@ -171,17 +177,18 @@ def _svg(head: bytes) -> tuple[str, str] | None:
 _DIMENSIONS = {"PNG": _png, "GIF": _gif, "BMP": _bmp, "AVIF": _avif, "JPEG": _jpeg, "WebP": _webp, "SVG": _svg}
 
 
-def _wave_length(head: bytes) -> str:
-    """Return the length of a sound in RIFF WAVE, by the sizes of its chunks."""
+def _wave_length(head: bytes, size: int) -> tuple[str, bool]:
+    """Return the length of a sound in RIFF WAVE, by the sizes of its chunks, and whether it has no samples."""
     at, rate = 12, 0
     while at + 8 <= len(head):
-        name, size = head[at : at + 4], struct.unpack_from("<I", head, at + 4)[0]
-        if name == b"fmt ":
+        name, length = head[at : at + 4], struct.unpack_from("<I", head, at + 4)[0]
+        if name == b"fmt " and at + 20 <= len(head):
             rate = struct.unpack_from("<I", head, at + 16)[0]
         elif name == b"data":
-            return duration_text(size * 1_000_000_000 // rate) if rate else ""
-        at += 8 + size + size % 2
-    return ""
+            empty = not length or at + 8 >= size
+            return duration_text(length * 1_000_000_000 // rate) if rate else "", empty
+        at += 8 + length + length % 2
+    return "", at >= size
 
 
 def _mpeg_length(head: bytes, size: int) -> str:

@@ -1,8 +1,11 @@
 """The content of messages as text below their rows, as `mcpspy show --long` prints it.
 
-Captured text goes through `printable`, line by line. Each line is indented, so no text of a peer looks like a row.
+Captured text goes through `printable`, line by line. Each line is indented, so no text of a peer looks like a row. A
+string that would read as something else (a number, `null`, a note in parentheses) is in quotes.
 """
 
+import json
+import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
@@ -20,6 +23,10 @@ _LEAST = 20  # columns of a text, at least
 _LABEL = 1000  # characters
 _TAB = 8  # columns
 _ESCAPED = 10  # characters of the longest escape
+_NO_STRING = re.compile(
+    r"""null|true|false|\{\}|\[\]|-?(?:\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|Infinity)|NaN|\(.*\)|".*"|""", re.DOTALL
+)
+"""What a line says of a value that is no string, or of what is not shown; and what a string in quotes looks like."""
 
 
 def message_lines(row: Row, told: str, width: int | None, *, colours: bool = False) -> Iterator[str]:
@@ -98,10 +105,15 @@ def _joined(line: ContentLine, parts: list[str]) -> ContentLine:
 
 def _texts(line: ContentLine, width: int | None, *, colours: bool) -> Iterator[str]:
     """Yield a line as printable text; with a `width`, as several lines of at most so many columns."""
+    if not line.label and not line.text and line.kind == "text":  # a text may have 100,000s of such lines
+        yield ""
+        return
     label = printable(line.label, _LABEL)
     text = line.text.expandtabs(_TAB)
     if line.kind in ("note", "media") and text:
         text = f"({text})"
+    elif line.kind == "string" and _NO_STRING.fullmatch(line.text):
+        text = json.dumps(line.text, ensure_ascii=False)
     mark = label if label in ("", "-") else f"{label}:"
     whole = f"{mark} {text}" if mark and text else mark or text
     indent = " " * (_INDENT + 2 * min(line.depth, _DEEPEST))

@@ -64,7 +64,8 @@ def _safe(segment: Segment) -> Segment:
 
 @lru_cache(maxsize=2000)
 def _one_line(text: str) -> str:
-    return escaped(text).replace("\n", "\\n").replace("\t", "\\t")
+    shown = escaped(f"{text}…")[:-1]  # the text may continue in the next row or segment, so a joiner may end this one
+    return shown.replace("\n", "\\n").replace("\t", "\\t")
 
 
 _KEYS = 18  # columns

@@ -81,3 +81,9 @@ def test_the_first_lines_of_a_large_message_need_no_others():
     message = {"result": {"content": [{"type": "text", "text": "a line of text\n" * 1_000_000}]}}
     with proportionate(1):
         assert len(list(islice(content_lines(message), 100))) == 100
+
+
+def test_many_members_around_a_result_take_no_longer_than_their_number():
+    many = ",".join(f'"{n}":0' for n in range(200_000))
+    with proportionate(2):
+        assert len(list(content_lines(parse(f'{{{many},"result":{{"a":1}},"1":1,"result":{{}}}}')))) == 3

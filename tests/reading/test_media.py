@@ -3,7 +3,7 @@ import struct
 
 import pytest
 
-from mcpspy.reading.media import OPENED, MediaFile, decoded, disagreement, media_of
+from mcpspy.reading.media import MediaFile, decoded, disagreement, media_of
 from tests.each import each
 
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 1280, 720) + bytes(9)
@@ -74,8 +74,30 @@ def test_a_type_that_is_said_is_not_believed():
 
 
 def test_only_forms_without_code_are_opened():
-    assert "SVG" not in OPENED
-    assert "PDF" not in OPENED
-    assert "HTML" not in OPENED
+    forms = ("PNG", "JPEG", "GIF", "WebP", "WAV", "MP3", "SVG", "PDF", "HTML", "")
+    assert [MediaFile(form, (), 1).opened for form in forms] == [
+        ".png", ".jpg", ".gif", ".webp", ".wav", ".mp3", "", "", "", "",
+    ]  # fmt: skip
     assert MediaFile("HTML", ("text/html",), 1).extension == ".bin"
     assert MediaFile("PNG", ("image/png",), 1).extension == ".png"
+
+
+@each(
+    "data, empty",
+    [
+        (GIF, False),
+        (b"GIF89a" + struct.pack("<HH", 0, 16) + bytes(3), True),
+        (PNG[:16] + bytes(17), True),
+        (PNG[:18], False),
+        (WAV[:20], True),
+        (WAV, True),
+        (WAV + b"data" + bytes(4), True),
+        (WAV + b"data" + struct.pack("<I", 2), True),
+        (WAV + b"data" + struct.pack("<I", 2) + bytes(2), False),
+        (WAV + b"LIST" + struct.pack("<I", 1 << 20) + bytes(1 << 20) + b"data" + struct.pack("<I", 2), False),
+    ],
+)
+def test_what_has_no_pixels_or_samples_is_not_opened(data, empty):
+    media = media_of(base64.b64encode(data).decode())
+    assert media.empty == empty
+    assert bool(media.opened) == (not empty)

@@ -72,6 +72,28 @@ def test_elements_have_a_dash_and_inner_json_is_unfolded():
     ]
 
 
+def test_a_string_that_reads_as_something_else_is_in_quotes():
+    values = {
+        "null": [None, "null"],
+        "true": [True, "true"],
+        "number": [12, "12", -1.5e10, "-1.5E+10", "1.", "v1"],
+        "empty": ["", [], "[]", {}, "{}"],
+        "note": ["(PNG 1280 × 720, 84.2 kB)", "(1) first"],
+        "quotes": ['"12"', '"a" and b', '"\u202e"'],
+        "list": "",
+    }
+    assert shown({"jsonrpc": "2.0", "method": "x", "params": values}) == [
+        "    null:", "      - null", '      - "null"',
+        "    true:", "      - true", '      - "true"',
+        "    number:", "      - 12", '      - "12"', "      - -15000000000.0", '      - "-1.5E+10"', "      - 1.",
+        "      - v1",
+        "    empty:", '      - ""', "      - []", '      - "[]"', "      - {}", '      - "{}"',
+        "    note:", '      - "(PNG 1280 × 720, 84.2 kB)"', "      - (1) first",
+        "    quotes:", r'      - "\"12\""', '      - "a" and b', r'      - "\"\u202e\""',
+        '    list: ""',
+    ]  # fmt: skip
+
+
 def test_a_message_without_params_has_no_lines():
     assert shown({"jsonrpc": "2.0", "id": 1, "method": "ping"}) == []
 

@@ -30,6 +30,11 @@ def test_hostile_text_is_escaped_and_the_width_stays():
     assert Segment.get_line_length(found) == Segment.get_line_length(line)
 
 
+def test_a_joiner_between_two_rows_is_no_escape():
+    line = passed(Segment("\u0645\u06cc\u200c", RED), Segment("\u062e\u0648 a\u200c"), Segment(" " * 9))
+    assert [segment.text for segment in line][:2] == ["\u0645\u06cc", "\u062e\u0648 a\\u200c"]
+
+
 def test_ends_of_lines_and_tabs_are_escaped():
     assert passed(Segment("a\nb\tc"), Segment("     "))[0].text == "a\\nb\\tc"
 

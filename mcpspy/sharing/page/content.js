@@ -7,7 +7,7 @@
 
 import { innerJson, keyText, memberOf, nodeText } from "./json.js";
 import { disagreementText, mediaOf, mediaText } from "./media.js";
-import { pluralText } from "./text.js";
+import { countText, pluralText } from "./text.js";
 
 /** @typedef {import("./json.js").JsonNode} JsonNode */
 
@@ -58,6 +58,8 @@ const FOLDED = ["_meta", "inputSchema", "outputSchema", "icons", "annotations", 
 const BLOCKS = { text: "text", image: "data", audio: "data", resource: "resource" };
 const ENVELOPE = ["jsonrpc", "id", "method"];
 const NO_NAMES = ["-", "content"]; // labels that say less than the type of a content block
+const NAMELESS = ["", "-"]; // labels of what has no name: a member with such a name is labelled in quotes
+const WRAPPED = "result"; // the member in which SDKs return what is no object
 const INNER_STEP = "\0"; // of a path: from a string into the JSON that it holds
 
 /**
@@ -68,6 +70,7 @@ const INNER_STEP = "\0"; // of a path: from a string into the JSON that it holds
  * @property {ContentPath} path
  * @property {JsonNode} node
  * @property {string | null} said the `mimeType` beside it
+ * @property {string} [note] what is shown in place of the value, and was not sent
  */
 
 /**
@@ -76,11 +79,11 @@ const INNER_STEP = "\0"; // of a path: from a string into the JSON that it holds
  * @returns {IterableIterator<ContentLine>}
  */
 export function* outerLines(root) {
-  const repeated = sameAsText(root);
+  const same = sameAsText(root);
   let empty = true;
   for (const value of partsOf(root)) {
     empty = false;
-    yield lineOfValue(value, null, repeated);
+    yield lineOfValue(value, null, same);
   }
   if (empty) yield lineWith({ depth: 0, label: "", path: null, node: root, said: null }, "no params", "note");
 }
@@ -123,11 +126,12 @@ function* partsOf(root) {
   for (const name of ["params", "result", "error"]) {
     const node = memberOf(root, name);
     if (!node?.keys) continue;
+    yield* membersOf(0, root, null, root.keys.map(keyText));
     if (!node.children.length) yield { depth: 0, label: name, path: { step: name, before: null }, node, said: null };
     for (const value of membersOf(0, node, { step: name, before: null })) {
-      const { label, node: list } = value;
+      const { label, node: list, note } = value;
       const blocks = ["content", "contents"].includes(label) && list.type === "array" && list.children.length > 0;
-      if (blocks) yield* valuesInside(value, 0);
+      if (blocks && note === undefined) yield* valuesInside(value, 0);
       else yield value;
     }
     return;
@@ -136,7 +140,7 @@ function* partsOf(root) {
 }
 
 /**
- * The members of an object; `_meta` comes last, and of members of the same name only the last one counts.
+ * The members of an object, and which of its names are repeated; `_meta` comes last.
  * @param {number} depth
  * @param {JsonNode} node
  * @param {ContentPath} path
@@ -144,17 +148,24 @@ function* partsOf(root) {
  * @returns {ContentValue[]}
  */
 function membersOf(depth, node, path, without = []) {
-  /** @type {Map<string, JsonNode>} */
+  /** @type {Map<string, JsonNode[]>} */
   const members = new Map();
-  for (const [at, key] of (node.keys ?? []).entries()) members.set(keyText(key), node.children[at]);
-  const names = [...members.keys()].filter((name) => name !== "_meta");
-  if (members.has("_meta")) names.push("_meta");
-  const said = textOf(members.get("mimeType"));
-  return names.flatMap((name) => {
-    const child = members.get(name);
-    return child && !without.includes(name)
-      ? [{ depth, label: name, path: { step: name, before: path }, node: child, said }]
-      : [];
+  for (const [at, key] of (node.keys ?? []).entries()) {
+    const child = node.children[at];
+    const name = keyText(key);
+    const before = members.get(name);
+    if (before) before.push(child);
+    else members.set(name, [child]);
+  }
+  const meta = members.get("_meta");
+  if (meta && members.delete("_meta")) members.set("_meta", meta);
+  const said = textOf(members.get("mimeType")?.at(-1));
+  const left = new Set(without);
+  return [...members].flatMap(([name, values]) => {
+    const label = NAMELESS.includes(name) ? `"${name}"` : name;
+    const last = { depth, label, path: { step: name, before: path }, node: values[values.length - 1], said };
+    const note = `${countText(values.length)} members have this name; only the last one is shown`;
+    return [...(values.length > 1 ? [{ ...last, note }] : []), ...(left.has(name) ? [] : [last])];
   });
 }
 
@@ -166,14 +177,21 @@ function membersOf(depth, node, path, without = []) {
  */
 function* valuesInside({ label, path, node }, depth) {
   if (node.keys) {
-    const element = typeof path?.step === "number";
-    const told =
-      element && node.children.length > 1 ? TITLES.filter((name) => textOf(memberOf(node, name)) === label) : [];
+    const titled = typeof path?.step === "number" && namesOf(node).size > 1; // else nothing would be inside
+    const told = titled ? TITLES.filter((name) => textOf(memberOf(node, name)) === label) : [];
     yield* membersOf(depth, node, path, told.slice(0, 1));
     return;
   }
   for (const [at, child] of node.children.entries())
     yield { depth, label: titleOf(child), path: { step: at, before: path }, node: child, said: null };
+}
+
+/**
+ * The different names of the members of an object.
+ * @param {JsonNode} node
+ */
+function namesOf(node) {
+  return new Set(node.keys?.map(keyText));
 }
 
 /**
@@ -212,9 +230,9 @@ function lineWith({ depth, label, path, node }, text, kind, more = {}) {
  * The line of a value.
  * @param {ContentValue} value
  * @param {ContentLine | null} above
- * @param {JsonNode | null} repeated structured content that a text of the message repeats
+ * @param {string} [same] what to tell of structured content
  */
-function lineOfValue(value, above, repeated) {
+function lineOfValue(value, above, same = "") {
   /** @type {ContentValue[][]} the other members of content blocks, of the innermost last */
   const others = [];
   const blocks = [];
@@ -223,7 +241,7 @@ function lineOfValue(value, above, repeated) {
     blocks.push(value.node);
     value = block.main;
   }
-  const line = value.node.type === "string" ? stringLine(value) : otherLine(value, repeated);
+  const line = lineAlone(value, same);
   line.above = above;
   line.blocks = blocks;
   const rest = others.reverse().flat();
@@ -231,28 +249,38 @@ function lineOfValue(value, above, repeated) {
   if (rest.length) {
     line.inside = function* () {
       if (inside) yield* inside();
-      for (const one of rest) yield lineOfValue(one, line, null);
+      yield* linesOf(rest, line);
     };
   }
   return line;
 }
 
 /**
+ * The line of a value that is no content block.
+ * @param {ContentValue} value
+ * @param {string} same
+ */
+function lineAlone(value, same) {
+  if (value.note !== undefined) return lineWith(value, value.note, "note");
+  return value.node.type === "string" ? stringLine(value) : otherLine(value, same);
+}
+
+/**
  * The line of a value that is no string.
  * @param {ContentValue} value
- * @param {JsonNode | null} repeated
+ * @param {string} same
  */
-function otherLine(value, repeated) {
-  const { node, label, depth } = value;
+function otherLine(value, same) {
+  const { node, label, depth, path } = value;
   if (!node.children.length) {
     const text = node.keys ? "{}" : node.type === "array" ? "[]" : nodeText(node);
     return lineWith(value, text, node.type === "number" ? "number" : "literal");
   }
-  const folded = FOLDED.includes(label) || node === repeated;
-  const count = node.keys ? new Set(node.keys.map(keyText)).size : node.children.length;
+  const note = path?.step === "structuredContent" && path.before?.step === "result" ? same : "";
+  const folded = FOLDED.includes(label) || note !== "";
+  const count = node.keys ? namesOf(node).size : node.children.length;
   const many = folded ? pluralText(count, node.keys ? "member" : "element") : "";
-  const text = node === repeated ? "the same as the JSON in the text" : many;
-  const line = lineWith(value, text, "note", { opens: true, folded });
+  const line = lineWith(value, note || many, "note", { opens: true, folded });
   line.inside = () => linesOf(valuesInside(value, depth + 1), line);
   return line;
 }
@@ -262,14 +290,15 @@ function otherLine(value, repeated) {
  * @param {ContentLine} above
  */
 function* linesOf(values, above) {
-  for (const value of values) yield lineOfValue(value, above, null);
+  for (const value of values) yield lineOfValue(value, above);
 }
 
 /**
  * What is shown of a content block: its main value, labelled by its type, and its other members.
  * @param {ContentValue} value
  */
-function blockOf({ depth, label, path, node }) {
+function blockOf({ depth, label, path, node, note }) {
+  if (note !== undefined) return null;
   const kind = textOf(memberOf(node, "type")) ?? "";
   const name = Object.hasOwn(BLOCKS, kind) ? BLOCKS[kind] : "";
   const shown = name ? memberOf(node, name) : undefined;
@@ -278,7 +307,9 @@ function blockOf({ depth, label, path, node }) {
   const said = textOf(memberOf(node, "mimeType"));
   /** @type {ContentValue} */
   const main = { depth, label: title, path: { step: name, before: path }, node: shown, said };
-  return { main, others: membersOf(depth + 1, node, path, ["type", "mimeType", name]) };
+  const without = ["type", name];
+  if (mediaIn(main)) without.push("mimeType"); // the line of media has the type
+  return { main, others: membersOf(depth + 1, node, path, without) };
 }
 
 /**
@@ -288,7 +319,7 @@ function blockOf({ depth, label, path, node }) {
 function stringLine(value) {
   const { depth, path, node, said } = value;
   const text = nodeText(node);
-  const media = mediaIn(value, text);
+  const media = mediaIn(value);
   if (media) {
     const told = [mediaText(media), disagreementText(media, said)].filter(Boolean).join("; ");
     return lineWith(value, told, "media", { media });
@@ -309,9 +340,10 @@ function stringLine(value) {
 /**
  * What a string holds, if it is an image, a sound or another file in base64.
  * @param {ContentValue} value
- * @param {string} text
  */
-function mediaIn({ path, said }, text) {
+function mediaIn({ path, said, node }) {
+  if (node.type !== "string") return null;
+  const text = nodeText(node);
   const named = ["data", "blob"].includes(String(path?.step)) && said !== null;
   if (!named && text.length < LEAST_MEDIA && !text.startsWith("data:")) return null;
   const media = mediaOf(text);
@@ -400,21 +432,24 @@ function positionAfter(text, start, count) {
 }
 
 /**
- * The structured content of a result, if the only text of the result has the same JSON; else null.
+ * What to tell if the structured content of a result repeats the only text of the result; else empty.
  * @param {JsonNode} root
  */
 function sameAsText(root) {
   const result = memberOf(root, "result");
   const content = memberOf(result, "content");
   const structured = memberOf(result, "structuredContent");
-  if (content?.type !== "array" || content.children.length !== 1 || !structured?.children.length) return null;
+  if (content?.type !== "array" || content.children.length !== 1 || !structured?.children.length) return "";
   const text = memberOf(content.children[0], "text");
-  const told = text ? innerJson(text) : null;
-  return told && isSameJson(told, structured) ? structured : null;
+  if (text?.type !== "string") return "";
+  const wrapped = structured.children.length === 1 ? textOf(memberOf(structured, WRAPPED)) : null;
+  if (wrapped === nodeText(text)) return "the same as the text";
+  const told = innerJson(text);
+  return told && isSameJson(told, structured) ? "the same as the JSON in the text" : "";
 }
 
 /**
- * Whether two values are the same; the order of members is not part of a value.
+ * Whether two values are the same; the order of members is not part of a value. Objects with repeated names are not.
  * @param {JsonNode} one
  * @param {JsonNode} other
  */
@@ -426,6 +461,7 @@ function isSameJson(one, other) {
     if (!left.children.length && nodeText(left) !== nodeText(right) && left.type !== "object" && left.type !== "array")
       return false;
     const places = right.keys ? new Map(right.keys.map((key, at) => [keyText(key), at])) : null;
+    if (places && (places.size < right.children.length || namesOf(left).size < left.children.length)) return false;
     for (const [at, child] of left.children.entries()) {
       const place = places && left.keys ? places.get(keyText(left.keys[at])) : at;
       if (place === undefined) return false;

@@ -14,6 +14,7 @@ import { sizeText, visibleText } from "./text.js";
  * @property {number} size in bytes
  * @property {string} detail dimensions or length
  * @property {number} pixels of a picture; 0 if they are not known
+ * @property {boolean} empty whether it has no pixels or no samples
  */
 
 const HEAD = 256 << 10; // characters of base64 that are decoded to find dimensions
@@ -89,7 +90,8 @@ export function mediaOf(text) {
   const known = dimensions?.every((length) => !Number.isNaN(Number(length))) ? dimensions : null;
   const detail = known ? `${known[0]} × ${known[1]}` : lengthOf(form, head, size);
   const pixels = known ? Number(known[0]) * Number(known[1]) : 0;
-  return { form, types: types ? types.split(" ") : [], size, detail, pixels };
+  const empty = known ? pixels === 0 : form === "WAV" && !hasSamples(head, size);
+  return { form, types: types ? types.split(" ") : [], size, detail, pixels, empty };
 }
 
 /**
@@ -101,12 +103,12 @@ export function mediaText({ form, detail, size }) {
 }
 
 /**
- * What to tell if a `mimeType` names another form than the bytes have; else empty.
+ * What to tell if a `mimeType` is not that of the bytes, or the form of these is not known; else empty.
  * @param {MediaFile} media
  * @param {string | null} said
  */
 export function disagreementText(media, said) {
-  if (!media.types.length || said === null || media.types.includes(said.split(";")[0].trim().toLowerCase())) return "";
+  if (!said || media.types.includes(said.split(";")[0].trim().toLowerCase())) return "";
   const shown = Array.from(visibleText(said)); // characters, not surrogates
   return `mimeType says ${shown.length > LONGEST_TYPE ? `${shown.slice(0, LONGEST_TYPE - 1).join("")}…` : shown.join("")}`;
 }
@@ -263,19 +265,42 @@ function lengthOf(form, head, size) {
 }
 
 /**
- * The length of a sound in RIFF WAVE, by the sizes of its chunks.
+ * The length of a sound in RIFF WAVE.
  * @param {string} head
  */
 function waveLength(head) {
   let rate = 0;
-  for (let at = 12; at + 8 <= head.length; ) {
-    const name = head.slice(at, at + 4);
-    const size = numberAt(head, at + 4, 4, true);
-    if (name === "fmt ") rate = numberAt(head, at + 16, 4, true);
-    else if (name === "data") return rate ? secondsText(size / rate) : "";
-    at += 8 + size + (size % 2);
+  for (const { name, at, length } of waveChunks(head)) {
+    if (name === "fmt ") rate = numberAt(head, at + 8, 4, true);
+    else if (name === "data") return rate ? secondsText(length / rate) : "";
   }
   return "";
+}
+
+/**
+ * Whether a sound in RIFF WAVE has samples; it may have them if its head does not show it.
+ * @param {string} head
+ * @param {number} size
+ */
+function hasSamples(head, size) {
+  let end = 12;
+  for (const { name, at, length } of waveChunks(head)) {
+    if (name === "data") return length > 0 && at < size;
+    end = at + length + (length % 2);
+  }
+  return end < size;
+}
+
+/**
+ * The chunks of RIFF WAVE, with the positions of their contents.
+ * @param {string} head
+ */
+function* waveChunks(head) {
+  for (let at = 12; at + 8 <= head.length; ) {
+    const length = numberAt(head, at + 4, 4, true);
+    yield { name: head.slice(at, at + 4), at: at + 8, length };
+    at += 8 + length + (length % 2);
+  }
 }
 
 /** @type {Record<string, number[]>} kbit/s, by the bits of version and layer; other versions are not estimated */

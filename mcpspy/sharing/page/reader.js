@@ -355,10 +355,10 @@ export class Reader extends FoldingLines {
       button.replaceWith(picture);
     };
     const button = buttonElement("Show the picture", show);
-    if (media.form === "SVG" || PICTURES.includes(media.form)) {
+    if (!media.empty && (media.form === "SVG" || PICTURES.includes(media.form))) {
       found.append(button, " ");
       if (media.form !== "SVG" && media.pixels <= MOST_PIXELS) show();
-    } else if (SOUNDS.includes(media.form)) {
+    } else if (!media.empty && SOUNDS.includes(media.form)) {
       const player = el("audio", { controls: "", preload: "metadata", "aria-label": mediaText(media) });
       player.setAttribute("src", mediaUrl(media, nodeText(content.node)));
       found.append(player, " ");

@@ -3,15 +3,15 @@
  *
  * Captured text is hostile. It never becomes markup, because elements get it only as text. Invisible characters
  * (controls, changes of direction, piles of accents) are shown as escapes, as on a terminal (`mcpspy.text`). Joiners stay
- * where they join: letters of scripts that need them, and emoji.
+ * where they join: letters of scripts that need them, and emoji; they stay invisible where a text is shortened.
  */
 
 // The scripts whose letters change their form beside a joiner (Unicode Standard, 23.2).
 const JOINING =
   "\\p{scx=Arab}\\p{scx=Syrc}\\p{scx=Mong}\\p{scx=Nkoo}\\p{scx=Deva}\\p{scx=Beng}\\p{scx=Guru}\\p{scx=Gujr}\\p{scx=Orya}\\p{scx=Taml}\\p{scx=Telu}\\p{scx=Knda}\\p{scx=Mlym}\\p{scx=Sinh}\\p{scx=Khmr}\\p{scx=Mymr}\\p{scx=Tibt}";
 const JOINED = [
-  `(?<=[${JOINING}])[\\u200c\\u200d](?=[${JOINING}])`,
-  "(?<=\\p{ExtPict}[\\ufe0f\\u{1f3fb}-\\u{1f3ff}]?)\\u200d(?=\\p{ExtPict})",
+  `(?<=[${JOINING}])[\\u200c\\u200d](?=[${JOINING}…])`,
+  "(?<=\\p{ExtPict}[\\ufe0f\\u{1f3fb}-\\u{1f3ff}]?)\\u200d(?=[\\p{ExtPict}…])",
   "(?<=\\p{ExtPict})\\ufe0f",
   "(?<=[0-9#*])\\ufe0f(?=\\u20e3)",
 ].join("|");
@@ -37,10 +37,8 @@ function escapeUnseen(text) {
   let found = "";
   for (const character of text) {
     const code = character.codePointAt(0) ?? 0;
-    const digits = code.toString(16);
-    found +=
-      NAMED_ESCAPES.get(character) ??
-      (code < 0x100 ? `\\x${digits.padStart(2, "0")}` : `\\u${digits.padStart(4, "0")}`);
+    const [letter, length] = code < 0x100 ? ["x", 2] : code < 0x10000 ? ["u", 4] : ["U", 8];
+    found += NAMED_ESCAPES.get(character) ?? `\\${letter}${code.toString(16).padStart(length, "0")}`;
   }
   return found;
 }
@@ -59,7 +57,7 @@ export function visibleText(text) {
  * @param {number} limit
  */
 export function clipText(text, limit) {
-  return text.length <= limit ? text : `${text.slice(0, limit - 1)}…`;
+  return text.length <= limit ? text : `${text.slice(0, limit - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
 /**

@@ -12,7 +12,7 @@ from typing import Any
 
 from mcpspy.json_values import Number, Path, pointer
 from mcpspy.reading.content import ContentLine, content_lines, parse, pointed, value_of
-from mcpspy.reading.media import OPENED, media_of
+from mcpspy.reading.media import media_of
 from mcpspy.report.words import FOLDS
 from mcpspy.text import plural, printable
 from mcpspy.tui.message.document import MessageForm, Piece, indented
@@ -126,7 +126,7 @@ class Content(MessageForm):
         found.append((printable(text, _LONGEST_ESCAPE * len(text) + 1), _KINDS.get(it.kind, it.kind)))
         if it.kind == "media":
             openable = media_of(self.decoded(line))
-            how = "⏎ opens it, s saves it" if openable and openable.form in OPENED else "s saves it"
+            how = "⏎ opens it, s saves it" if openable and openable.opened else "s saves it"
             found.append((f"  {how}", "label"))
         elif folded and not it.text:
             found += self._hidden(line)

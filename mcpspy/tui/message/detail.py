@@ -26,7 +26,7 @@ from mcpspy.capture.records import Header
 from mcpspy.errors import UsageError
 from mcpspy.exporters import single_message
 from mcpspy.json_values import Number
-from mcpspy.reading.media import OPENED, MediaFile, decoded, media_of
+from mcpspy.reading.media import MediaFile, decoded, media_of
 from mcpspy.text import escaped, printable, size_text
 from mcpspy.timeline import Row
 from mcpspy.tui.message.content import Content
@@ -396,11 +396,12 @@ class Detail(Container):
             return
         text, media = found
         try:
-            if media.form not in OPENED:
-                raise UsageError(f"{media.form or 'a file of unknown form'} is not opened, only saved: s saves it")
+            if not media.opened:
+                what = f"an empty {media.form}" if media.empty else media.form or "a file of unknown form"
+                raise UsageError(f"{what} is not opened, only saved: s saves it")
             if self.app.is_web:
                 raise UsageError("the system's viewer needs a desktop, not a browser: s saves it")
-            view(decoded(text), OPENED[media.form], viewer_command(os.environ, sys.platform))
+            view(decoded(text), media.opened, viewer_command(os.environ, sys.platform))
         except UsageError as error:
             self._tell(str(error), failed=True)
         else:

@@ -29,7 +29,7 @@ const answers = {
     const found = mediaOf(text);
     if (found === null) return null;
     const { bytes, extension } = mediaFile(found, text);
-    return [mediaText(found), extension, Buffer.from(bytes).toString("base64"), mediaUrl(found, text)];
+    return [mediaText(found), found.empty, extension, Buffer.from(bytes).toString("base64"), mediaUrl(found, text)];
   }),
   written: written.map(readableJson),
 };

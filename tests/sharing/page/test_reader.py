@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpspy.text import printable
 from tests import transcript
 from tests.sharing.page import hostile
 from tests.sharing.page.browsing import ENTER, ESCAPE, requested
@@ -141,6 +142,13 @@ def test_the_form_suits_the_message_until_the_user_chooses_one(shown):
     assert page.value(pressed) == "form-tree"
 
 
+def test_repeated_and_empty_names_are_told(shown):
+    page = shown(text('{"a":1,"":2,"a":[3]}'))
+    assert lines(page)[1:] == ["a: 2 members have this name; only the last one is shown", "a ", "- 3", '"": 2']
+    page.press(ENTER + "jj")
+    assert current(page) == "a "
+
+
 def test_pictures_are_shown_and_sounds_played_by_their_bytes(shown, tmp_path):
     media = [
         block("image", png(30, 20), "text/html"),
@@ -148,6 +156,9 @@ def test_pictures_are_shown_and_sounds_played_by_their_bytes(shown, tmp_path):
         block("image", SVG, "image/png"),
         block("image", HTML + bytes(40), "image/png"),
         block("image", b"%PDF-1.7\n" + bytes(90), "image/svg+xml"),
+        block("image", b"GIF89a" + bytes(70), "image/gif"),
+        block("audio", wav(tmp_path)[:40] + bytes(4), "audio/wav"),
+        block("image", b"PK\3\4" + bytes(90), "application/zip"),
     ]
     page = shown({"content": media})
     assert page.texts(".selected .line > .value") == [
@@ -156,6 +167,9 @@ def test_pictures_are_shown_and_sounds_played_by_their_bytes(shown, tmp_path):
         f"SVG 40 × 20, {len(SVG)} B; mimeType says image/png",
         f"HTML, {len(HTML) + 40} B; mimeType says image/png",
         "PDF 1.7, 99 B; mimeType says image/svg+xml",
+        "GIF 0 × 0, 76 B",
+        "WAV 0 µs, 44 B",
+        "bytes, 94 B; mimeType says application/zip",
     ]
     sources = "[...document.querySelectorAll('#main :is(img, audio, video, iframe, object, embed)')].map(it => it.src)"
     picture, sound = page.value(sources)
@@ -163,7 +177,9 @@ def test_pictures_are_shown_and_sounds_played_by_their_bytes(shown, tmp_path):
     assert sound.startswith("data:audio/wav;base64,UklGR")
     page.until("document.querySelector('.selected img').naturalWidth === 30")
     page.until("document.querySelector('.selected audio').duration === 0.25")
-    assert page.texts(".selected .media button") == ["Save", "Save", "Show the picture", "Save", "Save", "Save"]
+    assert page.texts(".selected .media button") == [
+        "Save", "Save", "Show the picture", *["Save"] * 6,
+    ]  # fmt: skip
     page.browser.script("document.querySelectorAll('.selected .media button')[2].click()")
     page.until("document.querySelectorAll('.selected img')[1].naturalWidth === 40")
     assert [source.partition(",")[0] for source in page.value(sources)] == [
@@ -216,6 +232,14 @@ def test_the_tree_decodes_letters_and_joiners_stay_where_they_join(shown):
     page.until("document.querySelector('.selected .tree:not(.content)')")
     (line,) = [line for line in page.texts(".selected .line") if line.startswith('"text"') and "東" in line]
     assert line.startswith(f'"text": "{seen} a\\u200cb \\u202ec\\u0000"')
+
+
+def test_escapes_are_those_of_the_terminal_and_a_shortened_text_ends_in_none(shown):
+    hidden = "a\u200b \U000e0067\U000e007f \ue006" + "7"
+    word = "\u0645\u06cc\u200c"
+    page = shown(text(f"{word}… {hidden}"))
+    assert lines(page)[0].startswith(f"text: {word}… {printable(hidden, 99)}")
+    assert page.texts(".selected .content .escape") == ["\\u200b", "\\U000e0067\\U000e007f"]
 
 
 def test_a_search_goes_to_the_place_in_the_message_and_then_to_the_next_row(shown):

@@ -414,6 +414,14 @@ def test_nothing_is_wider_than_a_phone(page, hostile_path, name):
     assert page.value("getComputedStyle(document.getElementById('rows')).getPropertyValue('--row').trim()") == "44px"
 
 
+@pytest.mark.parametrize("width", [400, 700, 1000, 1150, 1400])
+def test_a_row_has_room_for_its_message(everything, width):
+    everything.size(width, 800)
+    everything.until("document.querySelector('#rows-body [aria-selected=true] .subject').clientWidth >= 200")
+    wide = everything.value("[...document.querySelectorAll('#rows, #rows-body .row')].map(it => it.scrollWidth)")
+    assert max(wide) <= everything.value("document.getElementById('views').clientWidth")
+
+
 def test_paper_gets_the_findings_the_tools_and_the_rows(everything):
     assert everything.texts("#print *") == []
     everything.command("Emulation.setEmulatedMedia", media="print", features=[])

@@ -331,12 +331,13 @@ def test_only_what_there_is_can_be_copied(read, tmp_path):
 RATE = b"\x40\x1f\0\0"
 WAVE = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0" + RATE * 2 + b"\1\0\x08\0data" + RATE + bytes(8000)
 FILES = {"audio/wav": WAVE, "application/pdf": b"%PDF-1.7 " + b"x" * 99, "image/png": b"MZ" + b"x" * 99}
+NO_SAMPLES = WAVE[:40] + bytes(4)
 
 
 def blobs():
     """Return the result of a call with files; the type of the last one is wrong."""
     found = [{"uri": f"a:{n}", "mimeType": it, "blob": base64.b64encode(raw).decode()}
-             for n, (it, raw) in enumerate(FILES.items())]  # fmt: skip
+             for n, (it, raw) in enumerate((FILES | {"audio/wave": NO_SAMPLES}).items())]  # fmt: skip
     text = json.dumps(
         {"id": 1, "result": {"contents": [*found, {"uri": "a:t", "text": 'two\r\nlines of "text"\x1b\ud800'}]}}
     )
@@ -361,13 +362,16 @@ def test_text_is_copied_as_text_and_files_are_saved_decoded_and_opened_by_their_
             "nothing that a terminal acts on in a paste"
         )
         assert await copied(pilot, "v") == r'"two\r\nlines of \"text\"\u001b\ud800"'
-        assert await copied(pilot, "a") == "/result/contents/3/text"
+        assert await copied(pilot, "a") == "/result/contents/4/text"
         await until(pilot, on_screen(pilot, "sent to the terminal"))
         for text, extension in (("WAV 1.00 s", "wav"), ("PDF 1.7", "pdf"), ("bytes, 101", "bin")):
             go_to(text)
             await saved(pilot, "")
             assert (tmp_path / f"frame-2.{extension}").read_bytes() in FILES.values()
             await pilot.press("enter")
+        go_to("WAV 0 µs, 44 B  s saves it")
+        await pilot.press("enter")
+        await until(pilot, notified(pilot, "an empty WAV is not opened, only saved"))
         assert opened == [(WAVE, ".wav", ["xdg-open"])], "the others may contain code"
         await until(pilot, notified(pilot, "opened WAV 1.00 s, 8.0 kB in the system's viewer"))
         await until(pilot, notified(pilot, "a file of unknown form is not opened, only saved"))
