@@ -46,6 +46,7 @@ def _without_escapes(text: str) -> str:
     if "\\" in text:
         for escape, letter in _SHORT.items():
             text = text.replace(escape, letter)
+    if "\\u" in text:
         text = _LONG.sub(lambda match: str(json.loads(f'"{match[0]}"')), text)
     return text
 
@@ -64,11 +65,13 @@ def contains(text: str) -> Callable[[str], bool]:
     """Return a test whether a frame contains a text, as received or with its escapes decoded."""
     case = smart(text)
     wanted = case(text)
+    hidden = any(letter in wanted for letter in ("\\", *_SHORT.values()))
+    escape = "\\" if hidden else "\\u"  # what may hide a letter of it
 
     def test(found: str) -> bool:
         if wanted in found:  # as typed: no folding needed
             return True
-        return wanted in case(found) or ("\\" in found and wanted in case(unescaped(found)))
+        return wanted in case(found) or (escape in found and wanted in case(unescaped(found)))
 
     return test
 
