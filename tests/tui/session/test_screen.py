@@ -192,7 +192,11 @@ def test_a_search_hides_nothing_and_keys_go_to_what_matches_to_findings_and_to_s
         await pilot.press(*"warming", "enter")
         await until(pilot, lambda: rows.selected == 11)
         await pilot.press("g")
-        await pilot.press("ctrl+f", "ctrl+u", *"kind:result", "enter")
+        await pilot.press("ctrl+f", *"kind:result", "enter")  # it replaces the last search
+        await until(pilot, lambda: rows.selected == 6)
+        await pilot.press("ctrl+f", "right", *" or id:9", "enter", "ctrl+f")
+        assert prompt(pilot).text == "kind:result or id:9", "until a key moves the cursor"
+        await pilot.press("ctrl+u", *"kind:result", "enter", "g", "n")
         await until(pilot, lambda: rows.selected == 6)
         await leads("n", 8, 10, 6)
         await until(pilot, on_screen(pilot, "the search continued from the other end"))
