@@ -58,7 +58,7 @@ class Face(NamedTuple):
     clock: datetime | None = None
     """Its moment, if that is shown."""
     day: str = ""
-    """The date, if its moment is shown and the row above has another date."""
+    """The date and the offset from UTC, if its moment is shown and those of the row above differ."""
     plain: bool = False
     """Whether its name does not tell it apart from other rows."""
 
@@ -112,6 +112,15 @@ def heading(width: int, form: TimeForm, first: datetime, *, merged: bool) -> str
     end += f" {'':<{_BAR}}" if left >= _BARRED else ""
     end += f" {'size':>8}" if left >= _SIZED else ""
     return f"{start}{end:>{max(width - len(start), 0)}}"
+
+
+def begins_text(clock: datetime | None, above: datetime | None) -> str:
+    """Return the date that begins with a row at a moment, and the time zone if the clocks were changed before it."""
+    if clock is None:
+        return ""
+    day = "" if above and above.date() == clock.date() else str(clock.date())
+    changed = zone_text(clock) if above and above.utcoffset() != clock.utcoffset() else ""
+    return f"{day} {changed}".strip()
 
 
 def _style(colour: str | None) -> str:

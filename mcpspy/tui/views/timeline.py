@@ -22,7 +22,18 @@ from mcpspy.tui.message.detail import Detail
 from mcpspy.tui.message.facts import around
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.selection import Hunt, Selection, Wanted, failed_or_found, matching
-from mcpspy.tui.views.row_text import LOOKS, NARROW, SLOW, TIME_FORMS, Face, TimeForm, cells, heading, waiting_text
+from mcpspy.tui.views.row_text import (
+    LOOKS,
+    NARROW,
+    SLOW,
+    TIME_FORMS,
+    Face,
+    TimeForm,
+    begins_text,
+    cells,
+    heading,
+    waiting_text,
+)
 from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import Cell, Following, Jump, View
 
@@ -124,13 +135,12 @@ class TimelineRows(Following):
         above = self.session.line(self.selection.place(place - 1)).t if self.times != "start" and place else None
         since = line.t - above if self.times == "above" and above is not None else None
         clock = moment(self.session.header.started, line.t) if self.times == "clock" else None
-        day = str(clock.date()) if clock else ""
-        if above is not None and day == str(moment(self.session.header.started, above).date()):
-            day = ""
+        earlier = moment(self.session.header.started, above) if clock and above is not None else None
         live = line.status == "pending" and line.kind == "request" and self.session.state == "live"
         waiting = waiting_text(max(self._now - line.t, 0) / 1e9) if live else ""
         held = held_time(line.held, self._now) if line.held else None
-        return Face(line, since, waiting, line.n in self.marked, self._tie(place), held, clock, day, self._plain)
+        begins = begins_text(clock, earlier)
+        return Face(line, since, waiting, line.n in self.marked, self._tie(place), held, clock, begins, self._plain)
 
     def cells(self, place: int, width: int) -> list[Cell]:
         """Return the content of a row."""

@@ -351,6 +351,25 @@ def test_t_shows_the_time_of_day_in_local_time_and_the_heading_its_date_and_zone
         play(scenario, path)
 
 
+def test_the_row_after_which_clocks_show_the_same_hour_again_has_the_time_zone(tmp_path):
+    text = "@1 > 1 ping\n@3601 < 1 = {}\n@3602 > 2 ping\n@3603 < 2 = {}"
+    path = capture(tmp_path / "a.jsonl", text, wall=1_792_888_200 * 10**9)  # 2026-10-25 00:30 UTC
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("t", "t")
+        await until(pilot, on_screen(pilot, "10-25 +02:00"))
+        found = shown(rows)[:3]
+        assert [" ".join(line.split()[1:2]) for line in found] == ["02:30:01.000", "02:30:01.000", "02:30:02.000"]
+        assert ["── 2026-10-25" in line for line in found] == [True, False, False]
+        assert ["── +01:00" in line for line in found] == [False, True, False]
+        await typed(pilot, "slash", "time:2:30")
+        await until(pilot, lambda: numbers(pilot) == [5, 6, 7, 8, 9])
+
+    with zone("Europe/Oslo"):
+        play(scenario, path)
+
+
 def test_the_heading_needs_sixty_columns(calls):
     async def scenario(pilot):
         rows = await opened(pilot)
