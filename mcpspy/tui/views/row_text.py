@@ -65,7 +65,8 @@ class Face(NamedTuple):
 
 TimeForm = Literal["start", "above", "clock"]
 """What is shown of the time of a row: the time since the start or since the row above, or its moment."""
-TIME_FORMS: tuple[TimeForm, ...] = ("start", "above", "clock")
+TIME_FORMS: dict[TimeForm, str] = {"start": "since the start", "above": "since the row above", "clock": "time of day"}
+"""The forms in the order of the key, with their names for people."""
 
 
 def cells(face: Face, width: int) -> list[Cell]:

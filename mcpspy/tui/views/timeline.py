@@ -413,9 +413,11 @@ class TimelineView(View):
             self.post_message(Jump(lines[side]))
 
     def action_times(self) -> None:
-        """Show the next form of times."""
-        self.rows.times = TIME_FORMS[(TIME_FORMS.index(self.rows.times) + 1) % len(TIME_FORMS)]
-        self.post_message(self.Notice())
+        """Show the next form of times, and tell which one, because a narrow list has no column for it."""
+        rows, forms = self.rows, list(TIME_FORMS)
+        rows.times = forms[(forms.index(rows.times) + 1) % len(forms)]
+        start = "times" if rows.room >= NARROW else f"times need {NARROW} columns; now"
+        self.post_message(self.Notice(f"{start}: {TIME_FORMS[rows.times]}"))
 
     async def action_message(self, action: str) -> None:
         """Run an action of the message, which does not have the focus."""

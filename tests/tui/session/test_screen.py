@@ -379,6 +379,12 @@ def test_the_heading_needs_sixty_columns(calls):
         await resize(pilot, 60, 30)
         await until(pilot, lambda: not on_screen(pilot, "number")())
         assert rows.size.height == height + 1
+        await pilot.press("t")
+        await until(pilot, on_screen(pilot, "times need 60 columns"))
+        await resize(pilot, 120, 30)
+        await until(pilot, on_screen(pilot, "times need 60 columns; now: since the row above"))
+        await pilot.press("t")
+        await until(pilot, on_screen(pilot, "times: time of day"))
 
     play(scenario, calls, size=(120, 30))
 
