@@ -12,8 +12,8 @@ from mcpspy.browse.timeline import TimelineRow
 from mcpspy.conversation.preview import LONGEST, parts
 from mcpspy.moments import clock_text, zone_text
 from mcpspy.report.words import ARROWS, KINDS, MARKS, PREVIEWS
-from mcpspy.text import duration_text, printable, size_text
-from mcpspy.tui.widgets.rows import Cell, column, fit, fit_name
+from mcpspy.text import duration_text, fitted_name, printable, size_text
+from mcpspy.tui.widgets.rows import Cell, column, fit
 
 NARROW = 60
 """Minimum columns for a time, and for a heading."""
@@ -202,7 +202,7 @@ def _subject(line: TimelineRow, room: int, *, plain: bool) -> list[Cell]:
     method = fit(method, left)
     left -= cell_len(method)
     told = line.text or ""
-    name = f" {fit_name(line.name, name_columns(told, left - 1, plain=plain))}"[:left] if line.name else ""
+    name = f" {fitted_name(line.name, name_columns(told, left - 1, plain=plain))}"[:left] if line.name else ""
     left -= cell_len(name)
     text = fit(told, left - 2) if left - 2 >= min(_WORD, len(told)) else ""
     preview = [("  ", ""), *_preview(line, text)] if text else []
