@@ -416,8 +416,8 @@ class TimelineView(View):
         """Show the next form of times, and tell which one, because a narrow list has no column for it."""
         rows, forms = self.rows, list(TIME_FORMS)
         rows.times = forms[(forms.index(rows.times) + 1) % len(forms)]
-        start = "times" if rows.room >= NARROW else f"times need {NARROW} columns; now"
-        self.post_message(self.Notice(f"{start}: {TIME_FORMS[rows.times]}"))
+        shown = rows.room >= NARROW
+        self.post_message(self.Notice(f"times: {TIME_FORMS[rows.times]}" if shown else f"times need {NARROW} columns"))
 
     async def action_message(self, action: str) -> None:
         """Run an action of the message, which does not have the focus."""

@@ -382,7 +382,7 @@ def test_the_heading_needs_sixty_columns(calls):
         await pilot.press("t")
         await until(pilot, on_screen(pilot, "times need 60 columns"))
         await resize(pilot, 120, 30)
-        await until(pilot, on_screen(pilot, "times need 60 columns; now: since the row above"))
+        await until(pilot, on_screen(pilot, "since above"))
         await pilot.press("t")
         await until(pilot, on_screen(pilot, "times: time of day"))
 
