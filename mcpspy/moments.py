@@ -20,11 +20,16 @@ def shown(moment: datetime) -> datetime:
     return moment.astimezone(zone)
 
 
-def typed(moment: datetime) -> datetime:
-    """Return the moment that a person means who typed no time zone. Raises ValueError or OverflowError."""
+def typed(moment: datetime) -> tuple[datetime, ...]:
+    """Return the moment that a person means who typed no time zone, or both if clocks show that time twice.
+
+    Raises ValueError or OverflowError.
+    """
     if zone:
-        return moment.replace(tzinfo=zone)
-    return datetime.fromtimestamp(moment.timestamp(), UTC)  # `astimezone` is wrong within the hour that a clock skips
+        return (moment.replace(tzinfo=zone),)
+    # `astimezone` is wrong within the hour that a clock skips
+    first, again = (datetime.fromtimestamp(moment.replace(fold=fold).timestamp(), UTC) for fold in (0, 1))
+    return (first, again) if first < again else (first,)
 
 
 def moment(started: str, t: int = 0) -> datetime:

@@ -29,6 +29,9 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
 _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 _MARKS = frozenset(("Mn", "Me"))  # drawn above, below or around the preceding character
 _COMPARED = 100  # characters of a wrong name: the time grows with the square
+LONGEST_NAME = 300
+"""The maximum characters of a name that are shown."""
+_SHORTEST_NAME = 8  # columns of a name that is shortened in the middle, at least
 _PILE = 4  # maximum marks on one character: no written language uses more
 _BLANK = frozenset("\u034f\u115f\u1160\u2800\u3164\ufe0f\uffa0")  # invisible, although in other categories
 _JOINER, _NON_JOINER, _AS_PICTURE = "\u200d", "\u200c", "\ufe0f"
@@ -168,6 +171,21 @@ def measured(text: str, room: int) -> tuple[str, int]:
             end += 1
         shown, taken = f"{shown[:end].rstrip(_BETWEEN)}…", used
     return shown, taken
+
+
+def fitted_name(name: str, room: int) -> str:
+    """Return a name like `fitted`, but shortened in the middle, because long names often differ only at the end."""
+    shown = printable(name, LONGEST_NAME)
+    if room < _SHORTEST_NAME or columns(shown) <= room:
+        return fitted(name, room)
+    widths = list(_widths(shown))
+    end, taken = len(shown), 0
+    while taken + widths[end - 1] <= room // 2:
+        end -= 1
+        taken += widths[end]
+    while not widths[end]:  # what is drawn on the character before, or joined with it
+        end += 1
+    return f"{fitted(shown, room - taken)}{shown[end:]}"
 
 
 def wrapped(text: str, room: int) -> "Iterator[str]":

@@ -16,6 +16,7 @@ from mcpspy.text import (
     duration_text,
     escaped,
     fitted,
+    fitted_name,
     length_text,
     measured,
     plural,
@@ -299,6 +300,26 @@ def test_columns_are_those_of_a_terminal(text, wide):
 def test_a_text_is_fitted_into_columns(text, room, shown):
     assert fitted(text, room) == shown
     assert columns(shown) <= max(room, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "room", "shown"),
+    [
+        ("get_forecast", 12, "get_forecast"), ("a_name_of_some_length", 9, "a_na…ngth"), ("a_long_name", 7, "a_long…"),
+        ("東京の天気予報一覧", 10, "東京…一覧"), ("x" * 9 + "👩\u200d👧", 8, "xxx…xx👩\u200d👧"),
+        ("x" * 9 + "e\u0301" * 4, 8, "xxx…" + "e\u0301" * 4), ("a" * 400, 10, "aaaa…aaaa…"), ("abc", 0, ""),
+    ],
+)  # fmt: skip
+def test_a_name_is_shortened_in_the_middle(name, room, shown):
+    assert fitted_name(name, room) == shown
+    assert columns(shown) <= room
+
+
+@given(st.text(), st.integers(0, 40))
+def test_no_name_takes_more_columns_than_there_are(name, room):
+    shown = fitted_name(name, room)
+    assert columns(shown) <= room
+    assert not unsafe(without_joins(shown))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from mcpspy.timeline import Row
 _AT_ONCE = 64  # rows at a time, and how far back a moved row may appear
 _BLOCK = 1024  # rows decided together
 MOST_BYTES = 1 << 18  # bytes of lines searched together
-_SEARCHED = 1 << 20  # bytes of a frame in pieces that are searched
 _TEXT = frozenset({"text"})
 _FOLDED = frozenset(KEYS) - _TEXT
 """The keys whose values the fold provides."""
@@ -141,12 +140,12 @@ class _Search:
         decided = _decided(self._capture, self._block, lines)
         self._ahead = max(min(2 * len(decided), _BLOCK), _AT_ONCE)
         rest = lines[len(decided)] if len(decided) < len(lines) else None  # the first one left for the next step
-        slow = 0  # rows that had to be decided one by one
+        slow = 0  # rows that had to be decided one by one; one in pieces takes as long as many others
         for n, told in zip(lines, decided, strict=False):
             found = told
             if found is None:
                 found = self._verdict(first + window.index(n)) if slow < _AT_ONCE else None
-                slow += 1
+                slow += _AT_ONCE if self._capture.index.in_pieces(n) else 1
                 if found is None:
                     rest, self._ahead = n, _AT_ONCE
                     break
@@ -219,18 +218,22 @@ def verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int)
     if line:
         found = wanted.decide(row, known, line)
     if found is None and capture.index.header.transport == "stdio":  # there the frame is the whole content of a row
-        raw = raw_of(line) if line else _beginning(capture.index, n)
+        raw = raw_of(line) if line else _whole(capture.index, n)
         if raw:
             row = row if known else Row(n, 0, "", "")
             row.raw = raw
             found = wanted.decide(row, known | _TEXT)
     if found is None:
-        found = any(wanted(message) for message in capture.messages(place))
+        messages = capture.messages(place)
+        for message in messages:
+            if len(message.raw) < message.size and not message.tail:  # only the start of a large frame
+                message.raw = _whole(capture.index, n)
+        found = any(map(wanted, messages))
     return found
 
 
-def _beginning(index: Indexed, n: int) -> bytes:
-    """Return the start of the frame in pieces on line `n`, as much as is searched."""
-    record = index.record(n, _SEARCHED)
+def _whole(index: Indexed, n: int) -> bytes:
+    """Return the frame in pieces on line `n`; of a frame that is too large to be decoded, its start and its end."""
+    record = index.record(n)
     tail = record.omitted.tail if isinstance(record, Frame) and record.omitted else b""
     return record.raw + tail if isinstance(record, Frame) else b""

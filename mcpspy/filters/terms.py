@@ -46,6 +46,7 @@ def _without_escapes(text: str) -> str:
     if "\\" in text:
         for escape, letter in _SHORT.items():
             text = text.replace(escape, letter)
+    if "\\u" in text:
         text = _LONG.sub(lambda match: str(json.loads(f'"{match[0]}"')), text)
     return text
 
@@ -64,11 +65,13 @@ def contains(text: str) -> Callable[[str], bool]:
     """Return a test whether a frame contains a text, as received or with its escapes decoded."""
     case = smart(text)
     wanted = case(text)
+    hidden = any(letter in wanted for letter in ("\\", *_SHORT.values()))
+    escape = "\\" if hidden else "\\u"  # what may hide a letter of it
 
     def test(found: str) -> bool:
         if wanted in found:  # as typed: no folding needed
             return True
-        return wanted in case(found) or ("\\" in found and wanted in case(unescaped(found)))
+        return wanted in case(found) or (escape in found and wanted in case(unescaped(found)))
 
     return test
 
@@ -230,45 +233,59 @@ def _string_id(value: Value) -> Test:
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
-def _amounts(get: Callable[[Row], int | None], read_amount: Callable[[str, datetime], tuple[int, int]]) -> "Reading":
+Amounts = tuple[tuple[int, ...], int]
+"""The amount that a text stands for, and the size of one unit in its last digit; a time that clocks repeat has two."""
+Bounds = tuple[int | None, int | None]
+"""The minimum and the maximum; None for a bound that does not exist."""
+
+
+def _amounts(get: Callable[[Row], int | None], read_amounts: Callable[[str, datetime], Amounts]) -> "Reading":
     """Return the reading of a key whose value is a number: as precise as it is written, a comparison, or a range."""
 
     def read(value: Value, started: datetime) -> Meaning:
-        least, most = _bounds(value, lambda text: read_amount(text, started))
-
-        def test(row: Row) -> bool:
-            found = get(row)
-            return found is not None and (least is None or least <= found) and (most is None or found <= most)
-
-        return test, _ANY
+        tests = [_within(get, it) for it in _bounds(value, lambda text: read_amounts(text, started))]
+        return (tests[0] if len(tests) == 1 else lambda row: any(test(row) for test in tests)), _ANY
 
     return read
 
 
-def _bounds(value: Value, read_amount: Callable[[str], tuple[int, int]]) -> tuple[int | None, int | None]:
-    """Return the minimum and maximum that a value allows; None for a bound that does not exist."""
+def _within(get: Callable[[Row], int | None], bounds: Bounds) -> Test:
+    least, most = bounds
+
+    def test(row: Row) -> bool:
+        found = get(row)
+        return found is not None and (least is None or least <= found) and (most is None or found <= most)
+
+    return test
+
+
+def _bounds(value: Value, read_amounts: Callable[[str], Amounts]) -> list[Bounds]:
+    """Return the amounts that a value allows: all within one of these bounds.
+
+    A comparison or a range with a time that clocks repeat begins with the first one and ends with the last one.
+    """
     low, dots, high = value.text.partition("..")
     if dots:
-        return read_amount(low)[0], read_amount(high)[0]
+        return [(read_amounts(low)[0][0], read_amounts(high)[0][-1])]
     sign, text = _comparison(value)
-    amount, step = read_amount(text)
+    amounts, step = read_amounts(text)
     if not sign:
-        return amount, amount + step - 1
+        return [(amount, amount + step - 1) for amount in amounts]
     if sign.startswith(">"):
-        return amount + (sign == ">"), None
-    return None, amount - (sign == "<")
+        return [(amounts[0] + (sign == ">"), None)]
+    return [(None, amounts[-1] - (sign == "<"))]
 
 
-def sizes(value: Value) -> tuple[int | None, int | None]:
-    """Return the minimum and maximum in bytes that a value of the key `size` allows; None for no bound."""
-    return _bounds(value, _size)
+def sizes(value: Value) -> Bounds:
+    """Return the minimum and maximum in bytes that a value of the key `size` allows."""
+    return _bounds(value, _size)[0]
 
 
-def _size(text: str) -> tuple[int, int]:
+def _size(text: str) -> Amounts:
     return _quantity(text, _SIZES)
 
 
-def _quantity(text: str, units: dict[str, int]) -> tuple[int, int]:
+def _quantity(text: str, units: dict[str, int]) -> Amounts:
     """Return a number with a unit, and the size of one unit in its last digit."""
     match = _QUANTITY.fullmatch(text.lower())
     if not match or match[3] not in units:
@@ -279,14 +296,14 @@ def _quantity(text: str, units: dict[str, int]) -> tuple[int, int]:
     if len(match[2] or "") > _PLACES:
         raise ValueError(f"that is too exact: {_PLACES} digits behind the point are the most")
     step = Fraction(units[match[3]], 10 ** len(match[2] or ""))
-    return round(int(match[1] + (match[2] or "")) * step), max(round(step), 1)
+    return (round(int(match[1] + (match[2] or "")) * step),), max(round(step), 1)
 
 
 _QUANTITY = re.compile(r"([0-9]+)(?:\.([0-9]+))?([a-z]*)")
 _DIGITS, _PLACES = 18, 9  # of a number, and after its point: int() takes seconds for much longer ones
 
 
-def _moment(text: str, started: datetime) -> tuple[int, int]:
+def _moment(text: str, started: datetime) -> Amounts:
     """Return the nanoseconds from the start of a capture to a moment, and the precision.
 
     The moment is a number of seconds, or a date or time of day or both; without a time zone it is local time.
@@ -303,16 +320,16 @@ def _moment(text: str, started: datetime) -> tuple[int, int]:
         moment = datetime.fromisoformat(f"{date}T{(match['clock'] or '0:00').zfill(5)}{seconds}")
         since = _since(started, moment, zone)
         if not match["clock"]:  # a day may have 23 or 25 hours
-            return since, _since(started, moment + timedelta(days=1), zone) - since
+            return since[:1], _since(started, moment + timedelta(days=1), zone)[0] - since[0]
     except (ValueError, OverflowError):  # a date that does not exist
         raise ValueError(_NO_MOMENT) from None
     return since, 10 ** (9 - max(len(seconds) - len(":00."), 0)) if seconds else 60 * 10**9
 
 
-def _since(started: datetime, moment: datetime, zone: tzinfo | None) -> int:
+def _since(started: datetime, moment: datetime, zone: tzinfo | None) -> tuple[int, ...]:
     """Return the nanoseconds from the start of a capture to a moment in a time zone, or in local time."""
-    meant = moment.replace(tzinfo=zone) if zone else typed(moment)
-    return (meant - started) // timedelta(microseconds=1) * 1000
+    meant = (moment.replace(tzinfo=zone),) if zone else typed(moment)
+    return tuple((it - started) // timedelta(microseconds=1) * 1000 for it in meant)
 
 
 _CLOCK = re.compile(

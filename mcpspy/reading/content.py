@@ -63,6 +63,8 @@ class ContentLine(NamedTuple):
     """Whether these are hidden at first."""
     start: int = 0
     """For a line of a text: the position of its first character in the whole text."""
+    media: str = ""
+    """For media: the base64 text or the `data:` URL."""
 
 
 class _Repeated(dict[str, Any]):
@@ -222,7 +224,8 @@ def _string_lines(value: _Value) -> Generator[ContentLine, None, Iterator[_Value
     media = _media(value)
     inner = None if media else _json_in(text)
     if media:
-        yield ContentLine(depth, label, "; ".join(filter(None, (str(media), disagreement(media, said)))), "media", path)
+        told = "; ".join(filter(None, (str(media), disagreement(media, said))))
+        yield ContentLine(depth, label, told, "media", path, media=text)
     elif inner is not None:
         yield ContentLine(depth, label, "JSON in a string", "note", path, opens=True)
         return _inside(_Value(depth, label, (*path, _INNER), inner), depth + 1)

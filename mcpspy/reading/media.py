@@ -19,12 +19,14 @@ _SAVED = _OPENED | {
     "Ogg": ".ogg", "FLAC": ".flac", "MP4": ".mp4", "WebM": ".webm", "AAC": ".aac", "AIFF": ".aiff",
 }  # fmt: skip
 _HEAD = 256 << 10  # characters of base64 that are decoded: a JPEG may have a thumbnail before its dimensions
-_BASE64 = re.compile(r"[A-Za-z0-9+/_\-\s]*={0,2}\s*")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_\-\s]*(?:={1,2}\s*)?")  # one way to match blanks: else the time is quadratic
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,]*)*;base64,", re.IGNORECASE)
 _SVG_TAG = re.compile(rb"<svg[\s>][^>]*>?", re.IGNORECASE)
 _LENGTH = rb"""\s*=\s*["']\s*(\d+(?:\.\d+)?)(?:px)?\s*["']"""
 _SVG_SIZES = tuple(re.compile(rb"[\s\"']" + name + _LENGTH) for name in (b"width", b"height"))
-_SVG_BOX = re.compile(rb"""\sviewBox\s*=\s*["']\s*\S+[\s,]+\S+[\s,]+(\d+(?:\.\d+)?)[\s,]+(\d+(?:\.\d+)?)\s*["']""")
+_SVG_BOX = re.compile(
+    rb"""\sviewBox\s*=\s*["']\s*[^\s,"']+[\s,]+[^\s,"']+[\s,]+(\d+(?:\.\d+)?)[\s,]+(\d+(?:\.\d+)?)\s*["']"""
+)
 _PDF_VERSION = re.compile(rb"%PDF-(\d\.\d)")
 _NO_FRAME = frozenset((0xC4, 0xC8, 0xCC))  # markers of JPEG in the range of those that begin a frame
 _KBITS = {

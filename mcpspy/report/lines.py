@@ -17,7 +17,16 @@ from mcpspy.conversation.preview import parts
 from mcpspy.json_values import excerpt, resolve
 from mcpspy.report.words import ARROWS, KINDS, MARKS, PREVIEWS, coloured
 from mcpspy.rules import Finding, LocatedFinding, Severity
-from mcpspy.text import columns, duration_text, fitted, measured, printable, size_text
+from mcpspy.text import (
+    LONGEST_NAME,
+    columns,
+    duration_text,
+    fitted,
+    fitted_name,
+    measured,
+    printable,
+    size_text,
+)
 from mcpspy.timeline import SPOKEN, Row, row_of
 from mcpspy.wire.jsonrpc import Error, Id, Result
 
@@ -28,7 +37,7 @@ _NARROW = 72  # columns: in a narrower line, outcomes are not aligned
 _LEAST = 12  # columns of the subject of a row, at least
 _SHORTEST = 6  # columns of a preview, at least
 _DIGITS = 40  # characters of an id
-_NAME = 60  # characters of a name
+_NAME = 60  # columns of a name
 _HEADER = 1  # the line number of a finding about a whole session
 _STATUS = 6  # columns of an HTTP status
 _ANSWERS = ("result", "error")
@@ -50,7 +59,8 @@ def line(row: Row, width: int = WIDTH, *, extra: str = "", colours: bool = False
         return _other(row, start, end, max(room, _LEAST), large)
     outcome, taken = _outcome(row, width, large)
     room = max(room - taken, _LEAST)
-    subject, left = _subject((row.method or "(no request seen)")[: room + 1], (row.name or "")[: _NAME + 1], room)
+    method, name = (row.method or "(no request seen)")[: room + 1], (row.name or "")[: LONGEST_NAME + 1]
+    subject, left = _subject(method, name, room)
     if left >= _SHORTEST + 2:
         told, taken = measured(row.preview, left - 2)
         if told:
@@ -79,7 +89,10 @@ def _other(row: Row, start: str, end: str, room: int, large: str) -> str:
 @lru_cache(maxsize=500)
 def _subject(method: str, name: str, room: int) -> tuple[str, int]:
     """Return method and name in `room` columns, and the columns left. Cached, because the same few repeat."""
-    subject, taken = measured(f"{method} {printable(name, _NAME)}" if name else method, room)
+    subject, taken = measured(method, room)
+    if name and taken + 1 < room:
+        subject = f"{subject} {fitted_name(name, min(room - taken - 1, _NAME))}"
+        taken = columns(subject)
     return subject, room - taken
 
 

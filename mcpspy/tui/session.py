@@ -310,7 +310,7 @@ class SessionScreen(Screen[None]):
         parts = [f"{shown.cursor + 1:,}/{shown.count():,}" if shown.count() else "no rows"]
         if shown is rows and rows.marked:
             parts.append(f"{len(rows.marked)} marked")
-        if rows.hunt:
+        if self._timeline.looking:
             parts.append("looking")
         self.query_one(Status).show(self._view, " · ".join(parts), self._said, len(self.session.held))
         progress = rows.selection.progress
@@ -426,15 +426,15 @@ class SessionScreen(Screen[None]):
         match command:
             case "filter":
                 valid = argument == self._filter or self._apply(argument, self._rows.selected)
-                if valid:
-                    self._timeline.find_here(argument)
+                if valid and self._timeline.find_in_message(argument):
+                    self._sought = argument
                 return valid
             case "find":
                 if self._parse(argument) is None:
                     return False
                 self._sought = argument
                 if argument:
-                    self._timeline.find(argument, 1)
+                    self._timeline.find_from_here(argument)
             case "goto":
                 found = destination(self.session, self._rows.selected, argument)
                 self._jump(found.n)
@@ -538,8 +538,8 @@ class SessionScreen(Screen[None]):
     def action_back(self) -> None:
         """Stop a search; in the timeline, remove the filter; else go back to the first view; then to the sessions."""
         in_timeline = self._view == _TIMELINE
-        if self._rows.hunt:
-            self._rows.hunt = None
+        if self._timeline.looking:
+            self._timeline.stop_looking()
             self._say("")
         elif in_timeline and not self._rows.has_focus:
             self._rows.focus()

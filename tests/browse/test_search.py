@@ -80,6 +80,7 @@ WORDS = (
     "2026",
     "method",
 )
+HEAD = {"method": "POST", "target": "/mcp", "headers": [["content-type", "application/json"]]}
 STRANGE_LINES = (
     b'{"kind":"frame","ch":1,"t":9,"raw":"needle',
     b'{"kind":"frame","ch":1,"t":9,"raw":"needle"}x',
@@ -323,6 +324,35 @@ def test_a_text_in_a_frame_in_pieces_is_found_wherever_it_stands(tmp_path, folde
     assert found(session, "needle") == wanted(path, "needle")
     assert len(found(session, "needle")) == 1
     assert len(found(session, "-needle method:x")) == 1
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_a_text_at_the_end_of_megabytes_is_found(tmp_path, transport):
+    writer = begin(tmp_path / "a", transport=transport)
+    writer.open(1, 0, "client", "request", "body", {"head": HEAD} if transport == "http" else None)
+    write_in_pieces(writer, 1, b'{"id":1,"method":"x","params":"%s needle"}' % (b"a line\\n" * 400_000))
+    write_in_pieces(writer, 2, b'{"id":2,"method":"x","params":"%s needle"}' % (b"a line\\n" * 1_200_000))
+    finish(writer, 3)
+    session = OpenCapture(str(tmp_path / "a"))
+    with closing(session):
+        while session.grow(1):
+            pass
+        assert found(session, "needle") == [n for n in session.index.rows if session.index.in_pieces(n)]
+        assert found(session, "-needle method:x") == []
+
+
+def test_a_step_of_a_search_ends_after_one_large_row(tmp_path):
+    writer = begin(tmp_path / "a")
+    writer.open(1, 0, "client", "stdin", "lines")
+    for t in range(3):
+        write_in_pieces(writer, t, b'{"id":1,"method":"x","params":"%s needle"}' % (b"a" * 100_000))
+    finish(writer, 3)
+    session = OpenCapture(str(tmp_path / "a"))
+    with closing(session):
+        while session.grow(1):
+            pass
+        steps = list(islice(search(session, filter_of(session, "needle")), 4))
+        assert [len(step.hits) for step in steps] == [1, 1, 1, 0]
 
 
 def test_lines_searched_together_are_decided_as_each_by_itself(tmp_path, monkeypatch):

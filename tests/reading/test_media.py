@@ -5,6 +5,7 @@ import pytest
 
 from mcpspy.reading.media import MediaFile, decoded, disagreement, media_of
 from tests.each import each
+from tests.limits import proportionate
 
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 1280, 720) + bytes(9)
 GIF = b"GIF89a" + struct.pack("<HH", 32, 16) + bytes(3)
@@ -19,6 +20,8 @@ MP3 = b"ID3\4\0\0" + bytes((0, 0, 0, 10)) + bytes(10) + b"\xff\xfb\x90\0" + byte
 SVG = (
     b"""<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg" width='10.5px' height="20"><path d=""/></svg>"""
 )
+SLOW = (" " * 300_000 + "!", base64.b64encode(b'<svg viewBox="' + b"," * 3000 + b'">').decode())
+"""Texts in which a pattern could try the same blanks and commas again and again."""
 
 
 @each(
@@ -41,6 +44,7 @@ SVG = (
         (b"\xff\xf2\x90\0" + bytes(100), "MP3, 104 B"),
         (SVG, "SVG 10.5 × 20, 107 B"),
         (b'<svg viewBox="0 0 24 12"/>', "SVG 24 × 12, 26 B"),
+        (b"<svg viewBox=' -5,-5 , 7.5,\n6'>", "SVG 7.5 × 6, 31 B"),
         (b'<svg width="100%">', "SVG, 18 B"),
         (b"%PDF-1.7\n", "PDF 1.7, 9 B"),
         (b"\0\1\2", "bytes, 3 B"),
@@ -64,6 +68,11 @@ def test_the_alphabet_for_urls_line_breaks_and_missing_padding_are_read():
 @pytest.mark.parametrize("text", ["", "no base64!", "data:text/plain,hello", "A"])
 def test_other_text_is_no_media(text):
     assert media_of(text) is None
+
+
+def test_no_text_takes_long():
+    with proportionate(2):
+        assert [str(media_of(text)) for text in SLOW] == ["None", "SVG, 3.0 kB"]
 
 
 def test_a_type_that_is_said_is_not_believed():

@@ -49,6 +49,14 @@ def test_a_line_is_no_wider_than_the_terminal(status, width):
     assert columns(line(invalid, width)) <= width
 
 
+def test_a_long_name_is_shortened_in_the_middle():
+    name = "_".join(["get_the_forecast_of_a_place_in_the_north"] * 2)
+    asked, _ = rows(records(CALL.replace("forecast", f"{name}_today") % "x"))
+    assert " tools/call get_the_forecast_of_a_place_i…_of_a_place_in_the_north_today  city=" in line(asked)
+    assert columns(line(asked, 70)) <= 70
+    assert "_today" in line(asked, 70)
+
+
 def test_a_preview_has_colours_where_the_row_has_none():
     asked, _ = rows(records(CALL % "x"))
     shown = line(asked, colours=True)

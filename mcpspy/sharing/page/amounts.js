@@ -3,8 +3,8 @@
 /** The minimum and maximum that a value allows; null for a bound that does not exist.
  * @typedef {[least: bigint | null, most: bigint | null]} Bounds */
 
-/** Parses one number: its amount, and the size of one unit in its last digit.
- * @typedef {(text: string) => [amount: bigint, step: bigint]} AmountReader */
+/** Parses one number: its amount, and the size of one unit in its last digit; a time that clocks repeat has two amounts.
+ * @typedef {(text: string) => [amounts: bigint[], step: bigint]} AmountReader */
 
 const TIME_UNITS = { us: 1_000n, ms: 1_000_000n, s: 1_000_000_000n };
 const SIZE_UNITS = { "": 1n, b: 1n, kb: 1_000n, mb: 1_000_000n, kib: 1n << 10n, mib: 1n << 20n };
@@ -15,23 +15,31 @@ const CLOCK = "(?:[01]?[0-9]|2[0-3]):[0-5][0-9]";
 const SECONDS = ":[0-5][0-9](?:\\.[0-9]{1,6})?";
 const ZONE = "Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]";
 const MOMENT = new RegExp(`^(?=.)([0-9]{4}-[0-9]{2}-[0-9]{2})?(?:(?:^|T)(${CLOCK})(${SECONDS})?(${ZONE})?)?$`);
+const LONGEST_REPEATED = 3 * 3_600_000; // milliseconds; clocks are put back by at most two hours
 const NO_MOMENT = "it takes seconds since the start, a time of day (19:15:02) or a date (2026-11-20T19:15)";
 
 /**
- * The amounts that a value allows: a number as precise as it is written, a comparison, or a range.
+ * The amounts that a value allows: a number as precise as it is written, a comparison, or a range. All within one of
+ * these bounds are allowed. With a time that clocks repeat, a comparison or a range begins with the first one and ends
+ * with the last one.
  * @param {string} value
  * @param {AmountReader} read
- * @returns {Bounds}
+ * @returns {Bounds[]}
  * @throws {RangeError}
  */
 export function bounds(value, read) {
   const dots = value.indexOf("..");
-  if (dots >= 0) return [read(value.slice(0, dots))[0], read(value.slice(dots + 2))[0]];
+  if (dots >= 0) return [[read(value.slice(0, dots))[0][0], lastOf(read(value.slice(dots + 2))[0])]];
   const [sign, text] = comparison(value);
-  const [amount, step] = read(text);
-  if (sign === "") return [amount, amount + step - 1n];
+  const [amounts, step] = read(text);
+  if (sign === "") return amounts.map((amount) => [amount, amount + step - 1n]);
   const strict = sign.length === 1 ? 1n : 0n;
-  return sign.startsWith(">") ? [amount + strict, null] : [null, amount - strict];
+  return [sign.startsWith(">") ? [amounts[0] + strict, null] : [null, lastOf(amounts) - strict]];
+}
+
+/** @param {bigint[]} amounts */
+function lastOf(amounts) {
+  return amounts[amounts.length - 1];
 }
 
 /**
@@ -68,8 +76,10 @@ export function sinceStart(started) {
     if (!match) throw new RangeError(NO_MOMENT);
     const [, date, clock, seconds = "", zone = ""] = match;
     const time = microseconds(date ?? day(started, zone), clock ?? "0:00", seconds, zone);
-    const since = (time - started) * 1000n;
+    const since = [(time - started) * 1000n];
     if (!clock) return [since, (microseconds(date, "24:00", "", zone) - time) * 1000n]; // 23 to 25 hours
+    const later = zone ? 0n : repeatedAfter(time);
+    if (later) since.push(since[0] + later * 1000n);
     const places = Math.max(seconds.length - ":00.".length, 0);
     return [since, seconds ? 10n ** BigInt(9 - places) : 60n * TIME_UNITS.s];
   };
@@ -110,6 +120,19 @@ function microseconds(date, clock, seconds, zone) {
 }
 
 /**
+ * The microseconds after which clocks show the same local time again, because they are put back; 0 if they do not.
+ * @param {bigint} time  microseconds since the epoch
+ */
+function repeatedAfter(time) {
+  const first = new Date(Number(time / 1000n));
+  const behind = new Date(first.getTime() + LONGEST_REPEATED);
+  const minutes = behind.getTimezoneOffset() - first.getTimezoneOffset();
+  const again = new Date(first.getTime() + minutes * 60_000);
+  const repeated = minutes > 0 && again.getTimezoneOffset() === behind.getTimezoneOffset();
+  return repeated ? BigInt(minutes) * 60_000_000n : 0n;
+}
+
+/**
  * The minutes by which a time zone is ahead of UTC.
  * @param {string} zone
  */
@@ -134,7 +157,7 @@ function day(time, zone) {
  * A number with a unit, and the size of one unit in its last digit; ties are rounded to even.
  * @param {string} text
  * @param {Record<string, bigint>} units
- * @returns {[bigint, bigint]}
+ * @returns {[amounts: bigint[], step: bigint]}
  */
 function quantity(text, units) {
   const match = QUANTITY.exec(text.toLowerCase());
@@ -149,7 +172,7 @@ function quantity(text, units) {
   }
   const scale = 10n ** BigInt(fraction.length);
   const step = rounded(units[unit], scale);
-  return [rounded(BigInt(whole + fraction) * units[unit], scale), step > 1n ? step : 1n];
+  return [[rounded(BigInt(whole + fraction) * units[unit], scale)], step > 1n ? step : 1n];
 }
 
 /**

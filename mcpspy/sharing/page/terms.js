@@ -166,10 +166,11 @@ function idTest(value) {
  */
 function amount(get, reader) {
   return (value, started) => {
-    const [least, most] = bounds(value.text, reader(started));
+    const allowed = bounds(value.text, reader(started));
     return (row) => {
       const found = get(row);
-      return found !== null && (least === null || least <= found) && (most === null || found <= most);
+      if (found === null) return false;
+      return allowed.some(([least, most]) => (least === null || least <= found) && (most === null || found <= most));
     };
   };
 }

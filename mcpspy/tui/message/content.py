@@ -111,11 +111,26 @@ class Content(MessageForm):
 
     def media(self, line: int) -> str | None:
         """Return the base64 text of the image, sound or document on a line; None if there is none."""
-        return self.decoded(line) if self._lines[line].kind == "media" else None
+        return self._lines[line].media or None
 
     def pieces(self, line: int, *, folded: bool = False) -> list[Piece]:
         """Return the text of a line; for a folded line also how much is hidden."""
         it = self._lines[line]
+        found = self._told(it, folded=folded)
+        if it.media:
+            openable = media_of(it.media)
+            how = "⏎ opens it, s saves it" if openable and openable.opened else "s saves it"
+            found.append((f"  {how}", "label"))
+        elif folded and not it.text:
+            found += self._hidden(line)
+        return found
+
+    def searched(self, line: int) -> str:
+        """Return the text of a line in which searches look: what is on the screen, without hints."""
+        return "".join(text for text, _ in self._told(self._lines[line], folded=False))
+
+    def _told(self, it: ContentLine, *, folded: bool) -> list[Piece]:
+        """Return the label and the text of a line."""
         mark = f"{FOLDS[folded]} " if it.opens else "  "
         found = [(f"{' ' * indented(it.depth)}{mark}", "fold")]
         if it.label == "-":
@@ -123,14 +138,7 @@ class Content(MessageForm):
         elif it.label:
             found += [(printable(it.label, _LABEL), "key"), (": ", "punctuation")]
         text = it.text.expandtabs()
-        found.append((printable(text, _LONGEST_ESCAPE * len(text) + 1), _KINDS.get(it.kind, it.kind)))
-        if it.kind == "media":
-            openable = media_of(self.decoded(line))
-            how = "⏎ opens it, s saves it" if openable and openable.opened else "s saves it"
-            found.append((f"  {how}", "label"))
-        elif folded and not it.text:
-            found += self._hidden(line)
-        return found
+        return [*found, (printable(text, _LONGEST_ESCAPE * len(text) + 1), _KINDS.get(it.kind, it.kind))]
 
     def _hidden(self, line: int) -> list[Piece]:
         """Return the beginning of a folded text, and how many lines are hidden."""

@@ -9,6 +9,7 @@ when they become visible, and has a cursor.
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, Self
 
@@ -38,9 +39,10 @@ from mcpspy.tui.widgets.clipboard import copy
 from mcpspy.tui.widgets.dialogs import Choice, CopyMenu, SavePrompt
 from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.programs import edited_outside, editor_command, pager_command, view, viewer_command
-from mcpspy.tui.widgets.rows import BREATH, CursorLines, set_height
+from mcpspy.tui.widgets.rows import BREATH, CursorLines, set_height, slice_now
 
-_AT_ONCE = 200  # lines made before keys are processed again
+_AT_ONCE = 200  # lines made before a document is shown, or after a fold
+_A_FEW = 10  # lines made before the time is looked at
 _AHEAD = 50_000  # rows made below the cursor; more are made as it moves down
 _KINDS = (
     "key", "string", "number", "literal", "punctuation", "plain", "label", "warning", "fold", "cursor", "match",
@@ -106,12 +108,20 @@ class Pane(CursorLines):
         """Make the rows that are not visible yet, a few at a time, as far as they may soon be looked at."""
         document, more = self.document, True
         while more and document and document is self.document and (self._to_end or self._lacks(document, _AHEAD)):
-            more = document.grow(_AT_ONCE)
-            set_height(self, len(document))
-            self.refresh()
+            more = self._make_rows(document)
             await asyncio.sleep(BREATH)
         if self._to_end and document is self.document:
             self.move_to(self.count() - 1)
+
+    def _make_rows(self, document: Document) -> bool:
+        """Make rows for as long as keys can wait. Returns whether there may be more."""
+        deadline = time.perf_counter() + slice_now(self.app)
+        more = document.grow(_A_FEW)
+        while more and time.perf_counter() < deadline:
+            more = document.grow(_A_FEW)
+        set_height(self, len(document))
+        self.refresh()
+        return more
 
     def _lacks(self, document: Document, rows: int) -> bool:
         """Return whether more rows have to be made, so that there are some below the cursor."""
@@ -154,16 +164,18 @@ class Pane(CursorLines):
     async def find(self, fits: Fits, step: int) -> bool:
         """Unfold, show and highlight the next place in the message, or the previous one. Returns whether there is one.
 
-        A large message is searched a few lines at a time.
+        A large message is searched for as long as keys can wait, again and again.
         """
-        document = self.document
+        document, deadline = self.document, 0.0
         for place in document.search(fits, step) if document else ():
             if place is None:
-                await asyncio.sleep(BREATH)
+                if time.perf_counter() > deadline:
+                    await asyncio.sleep(BREATH)
+                    deadline = time.perf_counter() + slice_now(self.app)
             elif document and document is self.document:
                 document.reveal(place)
                 while (row := document.row_of(place)) is None:
-                    document.grow(_AT_ONCE)
+                    self._make_rows(document)
                     await asyncio.sleep(BREATH)
                 self._folded(row)
                 return True

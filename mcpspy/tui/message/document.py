@@ -409,7 +409,7 @@ def indented(depth: int) -> int:
 
 
 _SKIPPED = 10  # lines skipped at once
-_SEARCHED = 500  # lines searched before a pause
+_SEARCHED = 10  # lines searched before there may be a pause
 _CACHED = 300  # maximum lines whose pieces are cached
 
 
@@ -571,7 +571,10 @@ class Document:
         return row if above is None else self.row(above + len(self.entries))
 
     def search(self, fits: Fits, step: int) -> Iterator[MatchPlace | None]:
-        """Yield the next place after the last one that was found, or the previous one (`step` -1); None is a pause."""
+        """Yield the next place after the last one that was found, or the previous one (`step` -1).
+
+        None is yielded after a few lines, where there may be a pause.
+        """
         body, found = self.body, self.found
         if step < 0 and not found:
             while body.grow(_SEARCHED):

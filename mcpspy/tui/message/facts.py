@@ -27,7 +27,7 @@ from mcpspy.moments import moment, moment_text
 from mcpspy.report.words import ARGUMENTS, MARKS, WAYS
 from mcpspy.rules import RULES, Finding
 from mcpspy.spec.peer_schemas import Budget, Foreign, Validity
-from mcpspy.text import duration_text, plural, printable, size_text
+from mcpspy.text import duration_text, fitted_name, plural, printable, size_text
 from mcpspy.timeline import Row
 from mcpspy.tui.message.document import Piece, SummaryLine
 from mcpspy.tui.model.merged import Merged
@@ -392,9 +392,8 @@ def _arguments(row: Row, around: Around) -> Iterator[SummaryLine]:
         return
     if around.tool is None:
         if around.session and row.value is not None:
-            yield _plain(
-                f"no listing of {printable(row.name or 'the tool', _ARGUMENT_NAME)} to compare the arguments with"
-            )
+            name = fitted_name(row.name or "the tool", _ARGUMENT_NAME)
+            yield _plain(f"no listing of {name} to compare the arguments with")
         return
     given = member(row.value, "params", "arguments")
     found = arguments(given, around.tool.get("inputSchema"))

@@ -27,7 +27,7 @@ def table(views: list[str]) -> dict[str, PromptCommand]:
     """Return the commands by name; each view of a session has one."""
     commands = (
         PromptCommand("filter", "FILTER", "show the rows that match a filter; all without one"),
-        PromptCommand("find", "FILTER", "go to the next row that matches a filter"),
+        PromptCommand("find", "FILTER", "go to the next match, from the selected message on"),
         PromptCommand("goto", "NUMBER", "go to that frame of the selected session, as :17 does"),
         PromptCommand("save", "", "save the selected frame, byte for byte"),
         PromptCommand("export", "FORMAT [FILE]", f"write the rows of the timeline to a file: {', '.join(FORMATS)}"),

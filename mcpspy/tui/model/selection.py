@@ -163,8 +163,10 @@ class Hunt:
             if found:
                 self.found = self._at
                 return False
-            if found is None or time.perf_counter() > deadline:  # None: wait for the fold
+            if found is None:  # wait for the fold
                 return True
             self._at += self.step
             self._left -= 1
+            if time.perf_counter() > deadline:  # a large row alone takes longer, so it must not be tested again
+                return self._left > 0
         return False

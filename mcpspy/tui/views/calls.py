@@ -21,12 +21,12 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.conversation.preview import parts
 from mcpspy.overview import CALL
 from mcpspy.report.words import ARROWS, MARKS
-from mcpspy.text import duration_text, printable, size_text
+from mcpspy.text import duration_text, fitted_name, printable, size_text
 from mcpspy.tui.model.calls import Call, Calls
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.sorting import SORTS
 from mcpspy.tui.views.row_text import SLOW, SOURCES, name_columns, waiting_text
-from mcpspy.tui.widgets.rows import CatchingUp, Cell, Jump, Sorted, View, column, fit, fit_name
+from mcpspy.tui.widgets.rows import CatchingUp, Cell, Jump, Sorted, View, column, fit
 
 _SMALL, _SIZES = 100, 6  # bytes without a bar; columns of the bar, one per power of ten
 _LATENCY = 9  # columns
@@ -178,10 +178,10 @@ def _asked(call: Call, columns: int) -> list[Cell]:
     method = "" if request.method == CALL and request.name else printable(request.method or request.kind, columns)
     name = request.name or ""
     if not method:
-        head = [(fit_name(name, name_columns(request.text or "", columns - 1, plain=False)), "view--client")]
+        head = [(fitted_name(name, name_columns(request.text or "", columns - 1, plain=False)), "view--client")]
     else:
         shown = fit(method, columns - 1)
-        head = [(shown, ""), (f" {fit_name(name, columns - 2 - cell_len(shown))}" if name else "", "view--client")]
+        head = [(shown, ""), (f" {fitted_name(name, columns - 2 - cell_len(shown))}" if name else "", "view--client")]
     return _padded([*head, *_words(request.text or "", columns - 1 - sum(cell_len(text) for text, _ in head))], columns)
 
 

@@ -12,8 +12,8 @@ from mcpspy.browse.timeline import TimelineRow
 from mcpspy.conversation.preview import LONGEST, parts
 from mcpspy.moments import clock_text, zone_text
 from mcpspy.report.words import ARROWS, KINDS, MARKS, PREVIEWS
-from mcpspy.text import duration_text, printable, size_text
-from mcpspy.tui.widgets.rows import Cell, column, fit, fit_name
+from mcpspy.text import duration_text, fitted_name, printable, size_text
+from mcpspy.tui.widgets.rows import Cell, column, fit
 
 NARROW = 60
 """Minimum columns for a time, and for a heading."""
@@ -58,14 +58,15 @@ class Face(NamedTuple):
     clock: datetime | None = None
     """Its moment, if that is shown."""
     day: str = ""
-    """The date, if its moment is shown and the row above has another date."""
+    """The date and the offset from UTC, if its moment is shown and those of the row above differ."""
     plain: bool = False
     """Whether its name does not tell it apart from other rows."""
 
 
 TimeForm = Literal["start", "above", "clock"]
 """What is shown of the time of a row: the time since the start or since the row above, or its moment."""
-TIME_FORMS: tuple[TimeForm, ...] = ("start", "above", "clock")
+TIME_FORMS: dict[TimeForm, str] = {"start": "since the start", "above": "since the row above", "clock": "time of day"}
+"""The forms in the order of the key, with their names for people."""
 
 
 def cells(face: Face, width: int) -> list[Cell]:
@@ -112,6 +113,15 @@ def heading(width: int, form: TimeForm, first: datetime, *, merged: bool) -> str
     end += f" {'':<{_BAR}}" if left >= _BARRED else ""
     end += f" {'size':>8}" if left >= _SIZED else ""
     return f"{start}{end:>{max(width - len(start), 0)}}"
+
+
+def begins_text(clock: datetime | None, above: datetime | None) -> str:
+    """Return the date that begins with a row at a moment, and the time zone if the clocks were changed before it."""
+    if clock is None:
+        return ""
+    day = "" if above and above.date() == clock.date() else str(clock.date())
+    changed = zone_text(clock) if above and above.utcoffset() != clock.utcoffset() else ""
+    return f"{day} {changed}".strip()
 
 
 def _style(colour: str | None) -> str:
@@ -192,7 +202,7 @@ def _subject(line: TimelineRow, room: int, *, plain: bool) -> list[Cell]:
     method = fit(method, left)
     left -= cell_len(method)
     told = line.text or ""
-    name = f" {fit_name(line.name, name_columns(told, left - 1, plain=plain))}"[:left] if line.name else ""
+    name = f" {fitted_name(line.name, name_columns(told, left - 1, plain=plain))}"[:left] if line.name else ""
     left -= cell_len(name)
     text = fit(told, left - 2) if left - 2 >= min(_WORD, len(told)) else ""
     preview = [("  ", ""), *_preview(line, text)] if text else []

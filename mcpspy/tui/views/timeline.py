@@ -22,10 +22,22 @@ from mcpspy.tui.message.detail import Detail
 from mcpspy.tui.message.facts import around
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.selection import Hunt, Selection, Wanted, failed_or_found, matching
-from mcpspy.tui.views.row_text import LOOKS, NARROW, SLOW, TIME_FORMS, Face, TimeForm, cells, heading, waiting_text
+from mcpspy.tui.views.row_text import (
+    LOOKS,
+    NARROW,
+    SLOW,
+    TIME_FORMS,
+    Face,
+    TimeForm,
+    begins_text,
+    cells,
+    heading,
+    waiting_text,
+)
 from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import Cell, Following, Jump, View
 
+_PLACES = "places"  # the workers that search through a message
 _TOLD = 0.25  # minimum seconds for which a message is shown while rows stream in
 _SLOW = f"latency:>={SLOW / 1e9:.0f}s -kind:request"
 
@@ -123,13 +135,12 @@ class TimelineRows(Following):
         above = self.session.line(self.selection.place(place - 1)).t if self.times != "start" and place else None
         since = line.t - above if self.times == "above" and above is not None else None
         clock = moment(self.session.header.started, line.t) if self.times == "clock" else None
-        day = str(clock.date()) if clock else ""
-        if above is not None and day == str(moment(self.session.header.started, above).date()):
-            day = ""
+        earlier = moment(self.session.header.started, above) if clock and above is not None else None
         live = line.status == "pending" and line.kind == "request" and self.session.state == "live"
         waiting = waiting_text(max(self._now - line.t, 0) / 1e9) if live else ""
         held = held_time(line.held, self._now) if line.held else None
-        return Face(line, since, waiting, line.n in self.marked, self._tie(place), held, clock, day, self._plain)
+        begins = begins_text(clock, earlier)
+        return Face(line, since, waiting, line.n in self.marked, self._tie(place), held, clock, begins, self._plain)
 
     def cells(self, place: int, width: int) -> list[Cell]:
         """Return the content of a row."""
@@ -293,7 +304,10 @@ class TimelineView(View):
         elif event.hunt.round:
             self.post_message(self.Notice("the search continued from the other end"))
         if event.hunt.found is not None and self._words:
-            self._show_place(self._words, event.hunt.step)
+            self._show_place(self._words, event.hunt.step, first=True, otherwise=self._tell_hidden)
+
+    def _tell_hidden(self) -> None:
+        self.post_message(self.Notice("the match is not in this form of the message; r shows others"))
 
     def action_next_finding(self, step: int) -> None:
         """Go to the next failed request or row with a finding, or to the previous one (`step` -1)."""
@@ -312,26 +326,48 @@ class TimelineView(View):
         self.rows.find(matching(self._session, wanted), step)
         self.post_message(self.Notice())
 
+    def find_from_here(self, text: str) -> None:
+        """Go to the first place in the message, if it matches the filter and has one; else to the next row."""
+        self._find_place(text, 1, first=True)
+
     def find_again(self, text: str, step: int) -> None:
         """Go to the next place in the message, if it matches the filter; after the last place, to the next row."""
+        self._find_place(text, step, first=False)
+
+    def _find_place(self, text: str, step: int, *, first: bool) -> None:
         rows, wanted = self.rows, parse(text, self._session.header.started)
         if wanted.words() and rows.count() and matching(self._session, wanted)(rows.place()):
-            self._show_place(wanted.words(), step, lambda: self.find(text, step))
+            self.post_message(self.Notice())
+            self._show_place(wanted.words(), step, first=first, otherwise=lambda: self.find(text, step))
         else:
             self.find(text, step)
 
-    def find_here(self, text: str) -> None:
-        """Go to the first text of a filter in the message of the selected row."""
+    def find_in_message(self, text: str) -> bool:
+        """Go to the first text of a filter in the message of the selected row. Returns whether the filter has texts."""
         words = parse(text, self._session.header.started).words()
         if words and self.rows.count():
-            self._show_place(words, 1)
+            self._show_place(words, 1, first=True)
+        return bool(words)
 
-    @work(exclusive=True, group="places")
-    async def _show_place(self, words: tuple[str, ...], step: int, otherwise: Callable[[], None] | None = None) -> None:
-        """Go to the first place in the message; with `otherwise`, to the next one, or call that after the last one."""
-        found = await self.query_one(Detail).find(occurrences(words), step, first=otherwise is None)
+    @work(exclusive=True, group=_PLACES)
+    async def _show_place(
+        self, words: tuple[str, ...], step: int, *, first: bool, otherwise: Callable[[], None] | None = None
+    ) -> None:
+        """Go to the `first` or else to the next place in the message; if there is none, call `otherwise`."""
+        found = await self.query_one(Detail).find(occurrences(words), step, first=first)
         if not found and otherwise:
             otherwise()
+
+    @property
+    def looking(self) -> bool:
+        """Whether a search is running: through the rows, or through the message."""
+        places = (it for it in self.workers if it.group == _PLACES and it.node is self)
+        return bool(self.rows.hunt) or any(it.is_running for it in places)
+
+    def stop_looking(self) -> None:
+        """Stop the search."""
+        self.rows.hunt = None
+        self.workers.cancel_group(self, _PLACES)
 
     def action_partner(self) -> None:
         """Go from a request to its response, or back."""
@@ -377,9 +413,11 @@ class TimelineView(View):
             self.post_message(Jump(lines[side]))
 
     def action_times(self) -> None:
-        """Show the next form of times."""
-        self.rows.times = TIME_FORMS[(TIME_FORMS.index(self.rows.times) + 1) % len(TIME_FORMS)]
-        self.post_message(self.Notice())
+        """Show the next form of times, and tell which one, because a narrow list has no column for it."""
+        rows, forms = self.rows, list(TIME_FORMS)
+        rows.times = forms[(forms.index(rows.times) + 1) % len(forms)]
+        shown = rows.room >= NARROW
+        self.post_message(self.Notice(f"times: {TIME_FORMS[rows.times]}" if shown else f"times need {NARROW} columns"))
 
     async def action_message(self, action: str) -> None:
         """Run an action of the message, which does not have the focus."""

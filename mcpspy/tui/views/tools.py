@@ -19,13 +19,13 @@ from mcpspy.cost import tokens, tokens_text
 from mcpspy.overview import OTHERS, Announced, ToolUse, duplicates
 from mcpspy.report.words import MARKS
 from mcpspy.rules import RULES, Finding, worst
-from mcpspy.text import duration_text, plural, printable, size_text
+from mcpspy.text import duration_text, fitted_name, plural, printable, size_text
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.sorting import SortColumn
 from mcpspy.tui.views.row_text import SOURCES
 from mcpspy.tui.widgets.dialogs import clients_text
 from mcpspy.tui.widgets.keys import bindings
-from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, Sorted, View, column, fit, fit_name
+from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, Sorted, View, column, fit
 
 
 def limit_mark(refused: Sequence[Finding]) -> Cell:
@@ -183,7 +183,7 @@ class ToolsRows(Sorted, RowsOrNotice):
         if isinstance(at, ToolUse):
             mark = self._mark(at)
             room -= len(mark[0])
-            name = set_cell_size(fit_name(at.name or "(no name)", room), room)
+            name = set_cell_size(fitted_name(at.name or "(no name)", room), room)
             return [mark, (name, ""), *self._figures(at, columns)]
         if at.title == _HEADING:
             names = "".join(f"{name:>{columns[name]}}" for name in columns)
@@ -392,7 +392,7 @@ class MergedToolsView(Sorted, RowsOrNotice):
         return [
             (column(it.server, _SESSION), f"timeline--source{it.which % SOURCES}"),
             limit_mark(self._refused(it)),
-            (set_cell_size(fit_name(it.tool.name or "(no name)", max(name - 3, 0)), max(name - 2, 0)), ""),
+            (set_cell_size(fitted_name(it.tool.name or "(no name)", max(name - 3, 0)), max(name - 2, 0)), ""),
             (figures[0], "" if it.listed else "view--dim"),
             (figures[1], "" if it.tool.calls else "view--dim"),
             (figures[2], "view--error"),

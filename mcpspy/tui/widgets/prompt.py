@@ -99,7 +99,7 @@ class Prompt(Vertical):
         return self.query_one(Input).value
 
     def show(self, kind: str, text: str = "") -> None:
-        """Show the line for text of this kind, with `text` in it."""
+        """Show the line for text of this kind, with `text` in it; what is typed replaces the text of a search."""
         self.kind = kind
         self.display = True
         self.query_one("#kind", Static).update(KINDS[kind])
@@ -108,6 +108,8 @@ class Prompt(Vertical):
         with self.prevent(Input.Changed):
             line.value = text
         line.cursor_position = len(text)
+        if kind == "find":
+            line.select_all()
 
     def focus(self, scroll_visible: bool = True) -> Self:
         """Give the focus to the input immediately, because the next key may already be pressed."""

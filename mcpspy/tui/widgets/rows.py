@@ -34,9 +34,6 @@ SLICE, BREATH = 0.008, 0.001
 """Seconds of background work at a time, and seconds of the pause after it, for keys and the screen."""
 _SHORT, _JUST_NOW = 0.001, 0.03  # seconds: the slice just after a key, and how long that lasts
 
-_LONGEST_NAME, _SHORTEST_NAME = 300, 8
-"""The maximum characters of a name that are shown; the minimum columns of a name that is shortened in the middle."""
-
 Cell = tuple[str, str]
 """A text and its component class, which defines its style."""
 
@@ -234,17 +231,6 @@ def fit(text: str, columns: int) -> str:
     """Return captured text, made printable, in at most `columns` columns."""
     shown = printable(text, max(columns, 0))
     return shown if cell_len(shown) <= columns else set_cell_size(shown, max(columns - 1, 0)) + "…"[:columns]
-
-
-def fit_name(name: str, columns: int) -> str:
-    """Return a name in at most `columns` columns, shortened in the middle: long names often differ only at the end."""
-    shown = printable(name, _LONGEST_NAME)
-    if columns < _SHORTEST_NAME or cell_len(shown) <= columns:
-        return fit(name, columns)
-    end = shown[-(columns // 2) :]
-    while cell_len(end) > columns // 2 or not cell_len(end[0]):  # wide characters; marks on the character before
-        end = end[1:]
-    return f"{set_cell_size(shown, columns - 1 - cell_len(end))}…{end}"
 
 
 def column(text: str, columns: int, blanks: int = 1) -> str:

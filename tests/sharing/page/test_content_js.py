@@ -133,6 +133,7 @@ def test_media_are_what_their_bytes_say_and_decoded_whole(tmp_path):
     texts = [base64.b64encode(head).decode() for head in heads]
     texts += [base64.encodebytes(samples.EXIF).decode(), base64.urlsafe_b64encode(bytes(range(256)) * 3).decode()]
     texts += ["data:text/html;base64," + texts[0], "", "A", "AAAAA", "no base64!", "data:text/plain,hello"]
+    texts += samples.SLOW
     for text, found in zip(texts, ask(tmp_path, media=texts)["media"], strict=True):
         media = media_of(text)
         assert (media is None) == (found is None), text[:80]

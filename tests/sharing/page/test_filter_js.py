@@ -14,6 +14,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.errors import FilterError
 from mcpspy.filters import parse
 from mcpspy.filters.terms import row_text
+from mcpspy.moments import moment
 from mcpspy.sharing.page.contents import page_row
 from mcpspy.timeline import Row, final_rows, wall_time
 from tests import NIGHTLY
@@ -111,13 +112,35 @@ def test_a_day_on_which_clocks_change_has_23_or_25_hours_and_a_time_that_they_sk
     rows = [Row(n, n * 1800 * 10**9, "stderr", "server") for n in range(60)]
     given = {"started": started, "rows": [{"t": row.t / 1e9} for row in rows], "texts": [""] * len(rows)}
     day = "2026-03-29" if "-03-" in started else "2026-10-25"
-    values = (day, f"{day}T02:30", f">={day}T03:00", f"{day}T02:00..{day}T03:00", f"{day}T03:00")
+    values = [day, f"{day}T02:30", f">={day}T03:00", f"{day}T02:00..{day}T03:00", f"{day}T03:00", f"{day}T01:30"]
+    values += [f"{sign}{day}T02:30{offset}" for sign in ("<", "<=", ">", ">=") for offset in ("", "+02:00")]
+    values += [f"{day}T02:30..{day}T02:30", f"{day}T02:59:59.5"]
     texts = [f"time:{value}" for value in values]
     with zone("Europe/Oslo"):
         answers = ask(tmp_path, {"": given}, [("", text) for text in texts])
         found = [[row.n for row in rows if parse(text, started)(row)] for text in texts]
     assert [answer["rows"] for answer in answers] == found
-    assert [len(found[0]), found[1]] == ([46, [9]] if "-03-" in started else [50, [7]])
+    assert [len(found[0]), found[1]] == ([46, [9]] if "-03-" in started else [50, [7, 9]])
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("name", "started"),
+    [("Australia/Lord_Howe", "2026-04-04T12:00:00Z"), ("Antarctica/Troll", "2026-10-24T23:00:00Z"),
+     ("America/Havana", "2026-11-01T02:00:00Z"), ("America/New_York", "2026-11-01T03:00:00Z")],
+)  # fmt: skip
+def test_local_times_in_the_night_in_which_clocks_are_put_back_are_the_same_moments(tmp_path, name, started):
+    rows = [Row(n, n * 300 * 10**9, "stderr", "server") for n in range(100)]
+    given = {"started": started, "rows": [{"t": row.t / 1e9} for row in rows], "texts": [""] * len(rows)}
+    with zone(name):
+        clocks = [moment(started, row.t) for row in rows]
+        texts = [f"time:{clock:%Y-%m-%dT%H:%M}" for clock in clocks]
+        answers = ask(tmp_path, {"": given}, [("", text) for text in texts])
+        found = [[row.n for row in rows if parse(text, started)(row)] for text in texts]
+    assert [answer["rows"] for answer in answers] == found
+    local = [clock.replace(tzinfo=None) for clock in clocks]
+    assert found == [[n for n, other in enumerate(local) if other == clock] for clock in local]
+    assert max(map(len, found)) == 2
 
 
 @needs_node

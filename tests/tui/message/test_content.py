@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mcpspy.filters.terms import occurrences
 from mcpspy.tui.message.content import Content, content_of
 from mcpspy.tui.message.document import Document, Folds, Text, Tree
+from tests.limits import proportionate
 from tests.test_text import unsafe
 from tests.test_timeline import JSON
 from tests.tui.screen import texts
@@ -145,6 +146,14 @@ def test_a_search_through_megabytes_has_pauses():
     steps = list(shown.search(occurrences(["needle"]), 1))
     assert len(steps) > 20
     assert next(it for it in steps if it).line == 20_001
+
+
+def test_the_time_for_many_files_in_the_json_of_a_string_grows_with_their_number():
+    files = json.dumps([{"data": PNG}] * 8000 + ["needle"])
+    shown = document({"content": [{"type": "text", "text": files}]})
+    with proportionate(5):
+        assert [it for it in shown.search(occurrences(["needle"]), 1) if it]
+        assert len(texts(shown)) == 16_002
 
 
 def test_text_is_wrapped_below_its_beginning_and_no_letter_is_lost():

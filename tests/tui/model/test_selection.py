@@ -224,6 +224,15 @@ def test_a_hunt_waits_for_the_fold(tmp_path, opened):
     assert hunt.found == 0
 
 
+def test_a_hunt_goes_on_after_a_row_that_takes_all_its_time(tmp_path, opened):
+    session = opened(capture(tmp_path / "a", pings(0, 5)))
+    session.grow(ALL)
+    tested = []
+    hunt = Hunt(Selection(session), lambda place: bool(tested.append(place)), 0, 1)
+    assert [hunt.grow(0) for _ in range(6)] == [True] * 5 + [False]
+    assert tested == [0, 1, 2, 3, 4, 5]
+
+
 FAILURES = """
 > 1 tools/call {"name":"a"}
 < 1 = {"content":[],"isError":true}

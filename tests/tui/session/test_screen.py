@@ -192,7 +192,11 @@ def test_a_search_hides_nothing_and_keys_go_to_what_matches_to_findings_and_to_s
         await pilot.press(*"warming", "enter")
         await until(pilot, lambda: rows.selected == 11)
         await pilot.press("g")
-        await pilot.press("ctrl+f", "ctrl+u", *"kind:result", "enter")
+        await pilot.press("ctrl+f", *"kind:result", "enter")  # it replaces the last search
+        await until(pilot, lambda: rows.selected == 6)
+        await pilot.press("ctrl+f", "right", *" or id:9", "enter", "ctrl+f")
+        assert prompt(pilot).text == "kind:result or id:9", "until a key moves the cursor"
+        await pilot.press("ctrl+u", *"kind:result", "enter", "g", "n")
         await until(pilot, lambda: rows.selected == 6)
         await leads("n", 8, 10, 6)
         await until(pilot, on_screen(pilot, "the search continued from the other end"))
@@ -347,6 +351,25 @@ def test_t_shows_the_time_of_day_in_local_time_and_the_heading_its_date_and_zone
         play(scenario, path)
 
 
+def test_the_row_after_which_clocks_show_the_same_hour_again_has_the_time_zone(tmp_path):
+    text = "@1 > 1 ping\n@3601 < 1 = {}\n@3602 > 2 ping\n@3603 < 2 = {}"
+    path = capture(tmp_path / "a.jsonl", text, wall=1_792_888_200 * 10**9)  # 2026-10-25 00:30 UTC
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("t", "t")
+        await until(pilot, on_screen(pilot, "10-25 +02:00"))
+        found = shown(rows)[:3]
+        assert [" ".join(line.split()[1:2]) for line in found] == ["02:30:01.000", "02:30:01.000", "02:30:02.000"]
+        assert ["── 2026-10-25" in line for line in found] == [True, False, False]
+        assert ["── +01:00" in line for line in found] == [False, True, False]
+        await typed(pilot, "slash", "time:2:30")
+        await until(pilot, lambda: numbers(pilot) == [5, 6, 7, 8, 9])
+
+    with zone("Europe/Oslo"):
+        play(scenario, path)
+
+
 def test_the_heading_needs_sixty_columns(calls):
     async def scenario(pilot):
         rows = await opened(pilot)
@@ -356,6 +379,12 @@ def test_the_heading_needs_sixty_columns(calls):
         await resize(pilot, 60, 30)
         await until(pilot, lambda: not on_screen(pilot, "number")())
         assert rows.size.height == height + 1
+        await pilot.press("t")
+        await until(pilot, on_screen(pilot, "times need 60 columns"))
+        await resize(pilot, 120, 30)
+        await until(pilot, on_screen(pilot, "since above"))
+        await pilot.press("t")
+        await until(pilot, on_screen(pilot, "times: time of day"))
 
     play(scenario, calls, size=(120, 30))
 

@@ -1,6 +1,7 @@
 """The timeline of a session: it grows, follows the end, and keeps its position."""
 
 import os
+from itertools import repeat
 
 from textual.events import MouseScrollUp
 
@@ -346,22 +347,26 @@ SOUGHT = """
 """ % ("line\\n" * 400)  # fmt: skip
 
 
+def place_in(pilot, row, text):
+    """Return a condition: the row is selected, and a place with the text in its message is visible and highlighted."""
+    rows, found = timeline(pilot), detail(pilot).panes[0]
+
+    def there():
+        at = found.cursor
+        marked = [piece for piece, kind in found.document.pieces(at) if kind == "match"] if found.count() else []
+        return rows.selected == row and marked == [text] and 0 <= at - found.scroll_offset.y < found.size.height
+
+    return there
+
+
 def test_a_search_goes_through_the_places_of_a_message_and_then_to_the_next_row(tmp_path):
     path = capture(tmp_path / "a.jsonl", SOUGHT)
 
     async def scenario(pilot):
         rows = await opened(pilot)
-        found = detail(pilot).panes[0]
 
         def place(row, text):
-            def there():
-                at = found.cursor
-                marked = (
-                    [piece for piece, kind in found.document.pieces(at) if kind == "match"] if found.count() else []
-                )
-                return rows.selected == row and marked == [text] and 0 <= at - found.scroll_offset.y < found.size.height
-
-            return there
+            return place_in(pilot, row, text)
 
         await pilot.press("ctrl+f", *"needle", "enter")
         forwards = [(6, "needle"), (6, "Needle"), (8, "needle"), (6, "needle")]
@@ -380,3 +385,60 @@ def test_a_search_goes_through_the_places_of_a_message_and_then_to_the_next_row(
         await until(pilot, lambda: rows.selected == 6 and rows.hunt is None)
 
     play(scenario, path)
+
+
+def test_a_search_begins_in_the_selected_message(tmp_path):
+    path = capture(tmp_path / "a.jsonl", SOUGHT)
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("g", "down")
+        for _ in range(2):  # also again, after another place was found
+            await pilot.press("ctrl+f", *"needle", "enter")
+            await until(pilot, place_in(pilot, 6, "needle"))
+            await pilot.press("n")
+            await until(pilot, place_in(pilot, 6, "Needle"))
+        await pilot.press("ctrl+f", *"kind:result", "enter")  # without a text there is nothing to show in this row
+        await until(pilot, lambda: rows.selected == 8)
+        await pilot.press("ctrl+f", *"ping", "enter")
+        await until(pilot, place_in(pilot, 9, "ping"))
+        await pilot.press("slash", *"needle", "enter", "n")  # the text of a filter is what is searched for then
+        await until(pilot, place_in(pilot, 6, "Needle"))
+        await pilot.press("escape", "ctrl+f", *"jsonrpc", "enter")
+        await until(pilot, on_screen(pilot, "no row matches"))
+        await pilot.press("ctrl+f", *"isError or result", "enter")
+        await until(pilot, lambda: rows.selected == 8)
+        await until(pilot, on_screen(pilot, "the match is not in this form of the message; r shows others"))
+
+    play(scenario, path)
+
+
+def test_a_search_through_megabytes_ends(tmp_path):
+    raw = b'{"id":1,"result":{"content":[{"type":"text","text":"%sneedle"}]}}' % (b"a line of a text\\n" * 100_000)
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, '> 1 tools/call {"name":"a"}')
+    for at in range(0, len(raw), 65536):
+        writer.frame(2, 2_000_000, raw[at : at + 65536], more=at + 65536 < len(raw), cut=False)
+    finish(writer)
+
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        await pilot.press("g", "ctrl+f", *"needle", "enter")
+        await until(pilot, place_in(pilot, rows.session.index.rows[1], "needle"))
+        await pilot.press("ctrl+f", *"no such text", "enter")
+        await until(pilot, on_screen(pilot, "no row matches"))
+
+    play(scenario, tmp_path / "a.jsonl")
+
+
+def test_escape_stops_a_search_through_a_message(tmp_path, monkeypatch):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+        monkeypatch.setattr("mcpspy.tui.message.document.Document.search", lambda *_: repeat(None))
+        await pilot.press("g", "down", "ctrl+f", *"needle", "enter")
+        await until(pilot, on_screen(pilot, "looking"))
+        await pilot.press("escape")
+        await until(pilot, lambda: not on_screen(pilot, "looking")())
+        assert rows.selected == 6
+
+    play(scenario, capture(tmp_path / "a.jsonl", SOUGHT))
