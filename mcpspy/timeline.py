@@ -18,6 +18,7 @@ from typing import Any
 import orjson
 from orjson import Fragment
 
+from mcpspy.capture.format import LOST
 from mcpspy.capture.records import End, Frame, Gap, Gates, Header, Open, Record, Signal
 from mcpspy.conversation.context import declares
 from mcpspy.conversation.conversation import Conversation, events_of
@@ -132,13 +133,14 @@ class Ending(Fold):
 
     def __init__(self) -> None:
         self.ended = False
-        """Whether the end record was read. A relay that is killed writes none."""
+        """Whether the end record was read, or a row shows why it was not. A relay that is killed writes none."""
         self.pending: Sequence[Exchange] = ()
         """The exchanges without a response, oldest first."""
 
     def add(self, event: JudgedEvent) -> None:
         """Add the next event."""
-        self.ended = self.ended or type(event) is End
+        missing = type(event) is Gap and event.why.startswith(LOST)
+        self.ended = self.ended or missing or type(event) is End
 
     def end(self, pending: Sequence[Exchange], *, live: bool) -> None:  # noqa: ARG002 (the end of a fold)
         """Finish."""

@@ -545,6 +545,7 @@ READING = {
     "contract.verify.launch": PROC,
     "contract.verify.probe": f"{PROC}; it runs in place of a server and imports nothing of the package",
     "cli.complete": OWN,
+    "cli.tui": "the terminal",
     "sharing.page.sources": OWN,
     "cli.gates": "the stdout of a process that was started here",
     "cli.sql": MADE,

@@ -23,7 +23,6 @@ from textual.widgets import Input, Static
 from mcpspy.browse.library import Library, ListedCapture, chosen
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.listing import first_files, omitted
-from mcpspy.conversation.counts import COUNTED
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.report.words import MARKS
 from mcpspy.rules import SEVERITIES
@@ -208,7 +207,7 @@ class SessionRows(Sorted):
             word = "imported"
         elif entry.killed:
             word, style = "killed", "sessions--errors"
-        frames = f"{counts.frames:,}" if entry.size <= COUNTED else "uncounted"
+        frames = f"{counts.frames:,}" if not entry.uncounted else "uncounted"
         client, command = (
             fit(counts.client, layout.client or _LONGEST_CLIENT),
             " ".join(header.argv) or header.url or "",
