@@ -551,7 +551,6 @@ READING = {
     "cli.sql": MADE,
     "sharing.selection": MADE,
     "sharing.page.writer": MADE,
-    "replay.script": MADE,
     "clients.routes": DIRECTORY,
     "replay.growth": DIRECTORY,
     "telemetry.followed": "a file of locks, which is not read",

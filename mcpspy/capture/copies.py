@@ -37,7 +37,7 @@ from mcpspy.wire.content_coding import CODINGS
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-LARGEST = 4 << 30
+LARGEST = 4_000_000_000
 """The largest copy, in bytes."""
 
 SPARED = 256 << 20
@@ -48,7 +48,7 @@ GZIP = b"\x1f\x8b\x08"
 
 _KEPT = 8  # copies that are kept although nobody reads them at the moment
 _SLICE = 1 << 10  # bytes decompressed at once: of a damaged slice, everything is lost
-_PIECE = 1 << 16  # bytes of standard input that are read at once
+_PIECE = 1 << 16  # bytes written at once
 _BLOCK = 16 << 20  # bytes written between two looks at the free space
 _TAIL = 1 << 20  # bytes at the end of a copy in which a record with a time is looked for
 _LENGTH = 4  # bytes at the end of a compressed file that state its size, modulo 4 GiB
@@ -102,7 +102,7 @@ class _Copy:
             piece = self._lost("the gzip data ends too early")
         except OSError as error:
             raise CaptureError(f"cannot read {self.name}: {error.strerror}") from error
-        if not piece:
+        if piece is None:
             self.complete = True
             return
         self._has_header = self._has_header or b"\n" in piece
@@ -266,8 +266,20 @@ def _standard_input() -> _Copy:
 def _decompressed(read: Callable[[int], bytes]) -> Iterator[bytes]:
     """Yield what compressed bytes decompress to. Raises the exception of damaged data, and EOFError."""
     gzip = CODINGS["gzip"]()
-    while chunk := read(_SLICE):
-        yield from gzip.feed(chunk)
+    parts: list[bytes] = []
+    size = 0
+    try:
+        while chunk := read(_SLICE):
+            for part in gzip.feed(chunk):
+                parts.append(part)
+                size += len(part)
+                if size >= _PIECE:
+                    yield b"".join(parts)
+                    parts, size = [], 0
+    except zlib.error:
+        yield b"".join(parts)
+        raise
+    yield b"".join(parts)
     if not gzip.complete:
         raise EOFError
 

@@ -144,6 +144,12 @@ class Capture:
         with self._file() as file:
             return file.stated_size
 
+    def copy(self, read: Callable[[int], None]) -> None:
+        """Copy all of it now if it is compressed; `read` is called with the number of bytes of each chunk."""
+        with self._file() as file:
+            while file.copied and (chunk := file.read(_CHUNK)):
+                read(len(chunk))
+
     @property
     def copied(self) -> bool:
         """Whether a copy is read, because it is compressed or standard input: nobody adds to it."""

@@ -60,7 +60,7 @@ class _TooLargeError(Exception):
 
 
 def _counts(listed: Listed) -> Counts | None:
-    """Return the counts of a capture; None if it is too large: a compressed file shows that only while it is read."""
+    """Return the counts of a capture; None if it is too large, which a compressed file may show only at the end."""
     left = COUNTED
 
     def read(number: int) -> None:
@@ -73,7 +73,7 @@ def _counts(listed: Listed) -> Counts | None:
         return None
     try:
         return count(listed.capture.records(read=read), live=listed.live)
-    except _TooLargeError:
+    except (_TooLargeError, CaptureError):
         return None
 
 

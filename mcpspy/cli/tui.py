@@ -10,7 +10,7 @@ from mcpspy.capture.location import STANDARD_INPUT, directory
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.commands import run as run_command
 from mcpspy.cli.installation import missing
-from mcpspy.cli.output import say, stays_plain
+from mcpspy.cli.output import ProgressBar, say, stays_plain
 from mcpspy.cli.targets import newest_capture
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.moments import use_utc
@@ -34,7 +34,9 @@ def run(options: argparse.Namespace) -> int:
         elif not os.path.exists(target):
             raise CaptureError(f"{target} does not exist; 'mcpspy ls' lists the captures that exist")
         if target == STANDARD_INPUT or not os.path.isdir(target):
-            Capture(target)  # raises if it is not a capture
+            capture = Capture(target)  # raises if it is not a capture
+            with ProgressBar("reading", capture.size) as bar:
+                capture.copy(bar.advance)
     if options.web is None and sys.stdout.isatty() and (why := stays_plain()):
         for target in options.targets or [newest_capture()]:
             _print(target, ["ls"] if target == folder else ["ls", target], why)

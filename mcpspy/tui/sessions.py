@@ -23,6 +23,7 @@ from textual.widgets import Input, Static
 from mcpspy.browse.library import Library, ListedCapture, chosen
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.listing import first_files, omitted
+from mcpspy.capture.location import shown
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.report.words import MARKS
 from mcpspy.rules import SEVERITIES
@@ -356,7 +357,7 @@ class SessionsScreen(Screen[None]):
         super().__init__()
         self._library = Library(targets)
         self._turn: list[TurnScreen] = []  # the sessions opened in turn
-        self._where = ", ".join(printable(target, 200) for target in targets)
+        self._where = ", ".join(printable(shown(target), 200) for target in targets)
 
     def compose(self) -> ComposeResult:
         """Yield a title, the list or a hint how to fill it, the input line, and the line of keys."""
