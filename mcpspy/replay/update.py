@@ -20,8 +20,8 @@ import orjson
 
 from mcpspy.capture.format import base64_text
 from mcpspy.capture.parts import JoinedFiles
-from mcpspy.capture.records import Frame
-from mcpspy.capture.scan import parse_line
+from mcpspy.capture.records import Frame, Open
+from mcpspy.capture.scan import parse_line, raw_of
 from mcpspy.conversation.model import Message
 from mcpspy.errors import CaptureError
 from mcpspy.json_values import member
@@ -154,9 +154,16 @@ class _Update:
         lines = _lines(capture)
         yield lines[0]
         pieces: dict[int, list[bytes]] = {}
+        framings: dict[int, str] = {}
+        sizes = {self._old[n].ch: len(raw) for n, raw in edits.replaced.items()}
         server = min(self._servers)
         for n, line in enumerate(lines[1:], 2):
             frame, more = parse_line(n, line)
+            if isinstance(frame, Open):
+                framings[frame.ch] = frame.framing
+                is_body = frame.framing == "body" and frame.ch in sizes
+                yield _with_length(line, sizes[frame.ch]) if is_body else line
+                continue
             if not isinstance(frame, Frame):
                 yield line
                 continue
@@ -165,7 +172,8 @@ class _Update:
                 continue
             known = pieces.pop(frame.ch)
             if n in edits.replaced:
-                yield from _frame_lines(known, frame, edits.replaced[n])
+                raw = edits.replaced[n]
+                yield from _frame_lines(known, frame, _event(known, raw) if framings[frame.ch] == "sse" else raw)
             elif n not in edits.dropped:
                 yield from known
             for raw in edits.added.get(n, ()):
@@ -181,6 +189,29 @@ def _lines(capture: str) -> list[bytes]:
     if rest:
         raise _Unfit
     return [line + b"\n" for line in lines]
+
+
+def _with_length(line: bytes, size: int) -> bytes:
+    """Return the record that opens the body of an HTTP response, with another length in its head."""
+    fields = orjson.loads(line)
+    for header in fields.get("head", {}).get("headers", ()):
+        if header[0].lower() == "content-encoding" or "sent" in fields:
+            raise _Unfit
+        if header[0].lower() == "content-length":
+            header[1] = str(size)
+    return record_line(fields)
+
+
+def _event(known: Sequence[bytes], data: bytes) -> bytes:
+    """Return the event that is recorded in some lines, with other data."""
+    fields = b"".join(map(raw_of, known)).splitlines(keepends=True)
+    places = [place for place, it in enumerate(fields) if it.startswith(b"data:")]
+    if len(places) != 1:
+        raise _Unfit
+    before = fields[places[0]]
+    ending = before[len(before.rstrip(b"\r\n")) :]
+    fields[places[0]] = b"data: " + data.replace(b"\n", b" ") + ending
+    return b"".join(fields)
 
 
 def _frame_lines(known: Sequence[bytes], frame: Frame, raw: bytes) -> Iterator[bytes]:

@@ -3,19 +3,22 @@
 import difflib
 import gzip
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from mcpspy.replay.issued_values import reissued
-from mcpspy.replay.run import replay
-from mcpspy.replay.script import load
+from mcpspy.replay.run import Replayed, replay
+from mcpspy.replay.script import load, script_of
+from mcpspy.replay.sessions import pair
 from mcpspy.replay.tolerance import NO_RULES, Rules, Tolerance
 from mcpspy.replay.update import update
 from mcpspy.transport.link import Link
 from tests.each import each
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
+from tests.timelines import CAPTURES
 from tests.transcript import capture
 
 HANDSHAKE = f"> {INITIALIZE}\n< {INITIALIZED}\n"
@@ -147,3 +150,37 @@ def test_values_that_are_issued_again_have_their_place():
     observed = {"result": {"tasks": [{"taskId": "a"}, {"taskId": "x"}], "nextCursor": "y"}}
     assert reissued(recorded, observed) == {("result", "tasks", 1, "taskId"): "b", ("result", "nextCursor"): "c"}
     assert reissued(recorded, {}) == {}
+
+
+def changed(tmp_path, name, before, after):
+    """Update a capture of this repository to one in which a text is another; return the changed lines."""
+    text = (CAPTURES / f"{name}.jsonl").read_text(encoding="utf-8")
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    old.write_text(text, encoding="utf-8")
+    new.write_text(text.replace(before, after), encoding="utf-8")
+    recorded, observed = (script_of(str(path)) for path in (old, new))
+    replayed = Replayed(recorded, observed, str(new), pair(recorded, observed), {}, ())
+    kept = update(replayed, replayed.compared(NO_RULES), NO_RULES, str(old))
+    lines = difflib.ndiff(text.splitlines(), old.read_text(encoding="utf-8").splitlines())
+    return kept, [line for line in lines if line[0] in "+-"]
+
+
+@each(
+    "name, before, after, lines",
+    [
+        ("http-everything-2025-11-25", "Echo: hello", "Echo: good day", 1),  # an event
+        ("http-python1-2025-11-25", "failed as asked", "failed", 1),
+        ("sse-python1-2024-11-05", "failed as asked", "failed", 1),
+        ("http-python2-2026-07-28", "failed as asked", "failed", 2),  # a body of JSON, whose length is in its head
+    ],
+)
+def test_over_http_an_event_keeps_its_other_fields_and_a_head_gets_the_length(tmp_path, name, before, after, lines):
+    kept, changes = changed(tmp_path, name, before, after)
+    old, new = ([line[2:] for line in changes if line[0] == sign] for sign in "-+")
+    assert (kept, len(old), len(new)) == (True, lines, lines)
+    assert new[-1] == old[-1].replace(before, after)
+    if lines > 1:
+        size = str(len(json.loads(new[-1])["raw"].encode()))
+        assert new[0] == re.sub('(?<="content-length",")[0-9]+', size, old[0])
+    script = load(str(tmp_path / "old.jsonl"), print)
+    assert any(after in json.dumps(it.body.value) for it in script.messages)
