@@ -129,6 +129,7 @@ class _Copy:
         self._pieces = iter(())
         if not self._has_header:
             raise NotACapture(f"{self.name} is not a capture: {why}, and there is no header before that")
+        _report[-1](f"{self.name}: {why}; everything before that is read")
         start = max(self.size - _TAIL, 0)
         lines = _read_at(self._file, start, self.size - start).split(b"\n")
         gap = {"kind": "gap", "t": next(_times(lines[::-1]), 0), "lost": 1, "why": f"{LOST} ({why})"}
@@ -187,9 +188,15 @@ class CopiedFile(io.RawIOBase):
         return len(found)
 
 
+_report: list[Callable[[str], None]] = [lambda _: None]
 _lock = threading.Lock()
 _copies: OrderedDict[tuple[int, ...], _Copy] = OrderedDict()  # by the state of the file, the last used one at the end
 _inputs: dict[Any, _Copy] = {}  # by the stream
+
+
+def report_damage(say: Callable[[str], None]) -> None:
+    """Let `say` receive one sentence about each compressed file that is damaged or incomplete."""
+    _report[-1] = say
 
 
 def opened(path: str) -> BinaryIO:

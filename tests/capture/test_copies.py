@@ -11,7 +11,7 @@ import zlib
 import pytest
 
 from mcpspy.capture import copies
-from mcpspy.capture.copies import GZIP, CopiedFile, opened
+from mcpspy.capture.copies import GZIP, CopiedFile, opened, report_damage
 from mcpspy.capture.format import LOST
 from mcpspy.capture.index import Index
 from mcpspy.capture.parts import JoinedFiles
@@ -123,6 +123,16 @@ def test_of_a_damaged_file_everything_before_the_damage_is_read(tmp_path, damage
     assert frames == whole[: len(frames)]
     assert len(frames) > 300
     assert gap.t == found[-1].t
+
+
+def test_damage_is_reported_once(plain):
+    told = []
+    report_damage(told.append)
+    path = compressed(plain, gzip.compress(content(plain))[:-9])
+    for _ in range(3):
+        list(Capture(path).records())
+    report_damage(lambda _: None)
+    assert told == [f"{path}: the gzip data ends too early; everything before that is read"]
 
 
 def test_an_index_ends_with_the_same_gap(plain):

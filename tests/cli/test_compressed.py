@@ -188,7 +188,7 @@ def test_a_bomb_is_one_sentence(mcpspy, monkeypatch):
 def test_a_truncated_file_is_shown_with_one_line_about_it(mcpspy):
     Path("cut.jsonl.gz").write_bytes(read("weather.jsonl.gz")[:-30])
     status, out, err = mcpspy("show", "cut.jsonl.gz")
-    assert (status, err) == (0, "")
+    assert (status, err) == (0, "mcpspy: cut.jsonl.gz: the gzip data ends too early; everything before that is read\n")
     assert out.count("the rest of the compressed file is missing (the gzip data ends too early)") == 1
     assert "mcpspy was killed" not in out
     assert "truncated in mid-session (the rest" in refusal(mcpspy("replay", "cut.jsonl.gz", "--", "true"))
