@@ -18,7 +18,6 @@ from typing import Any
 import orjson
 from orjson import Fragment
 
-from mcpspy.capture.format import LOST
 from mcpspy.capture.records import End, Frame, Gap, Gates, Header, Open, Record, Signal
 from mcpspy.conversation.context import declares
 from mcpspy.conversation.conversation import Conversation, events_of
@@ -139,8 +138,7 @@ class Ending(Fold):
 
     def add(self, event: JudgedEvent) -> None:
         """Add the next event."""
-        missing = type(event) is Gap and event.why.startswith(LOST)
-        self.ended = self.ended or missing or type(event) is End
+        self.ended = self.ended or type(event) is End or (type(event) is Gap and event.is_rest)
 
     def end(self, pending: Sequence[Exchange], *, live: bool) -> None:  # noqa: ARG002 (the end of a fold)
         """Finish."""

@@ -14,6 +14,7 @@ from itertools import pairwise
 import orjson
 
 from mcpspy.capture.copies import CopiedFile, opened
+from mcpspy.capture.format import LOST
 from mcpspy.capture.listing import Listed, Listing, client_process
 from mcpspy.capture.reader import Capture, Records, Window
 from mcpspy.capture.records import Record
@@ -171,15 +172,15 @@ def _count(entry: ListedCapture) -> bool:
 
 
 def _closed(path: str) -> bool:
-    """Return whether the last record of a file is a regular end, or names another file that continues it."""
+    """Return whether the last record of a file is a regular end, or says why there is none: it continues, or is cut."""
     try:
         with opened(path) as file:
             file.seek(max(file.seek(0, os.SEEK_END) - _TAIL, 0))
             last = orjson.loads(file.read().rstrip(b"\n").rpartition(b"\n")[2])
-        return last["kind"] in ("end", "continued")
+        return last["kind"] in ("end", "continued") or str(last.get("why")).startswith(LOST)
     except OSError:  # deleted
         return True
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return False
 
 
