@@ -132,13 +132,13 @@ class Ending(Fold):
 
     def __init__(self) -> None:
         self.ended = False
-        """Whether the end record was read. A relay that is killed writes none."""
+        """Whether the end record was read, or a row shows why it was not. A relay that is killed writes none."""
         self.pending: Sequence[Exchange] = ()
         """The exchanges without a response, oldest first."""
 
     def add(self, event: JudgedEvent) -> None:
         """Add the next event."""
-        self.ended = self.ended or type(event) is End
+        self.ended = self.ended or type(event) is End or (type(event) is Gap and event.is_rest)
 
     def end(self, pending: Sequence[Exchange], *, live: bool) -> None:  # noqa: ARG002 (the end of a fold)
         """Finish."""

@@ -28,7 +28,6 @@ from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.rows import payload, place_at
 from mcpspy.browse.library import ListedCapture
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.conversation.counts import COUNTED
 from mcpspy.cost import tokens
 from mcpspy.errors import UsageError
 from mcpspy.overview import ToolUse
@@ -84,7 +83,7 @@ def list_sessions(
 def describe(captures: AgentCaptures, entry: ListedCapture, run: str = "") -> Answer:
     """Return one session as a few facts."""
     counts, found = entry.counts, entry.found
-    counted = entry.size <= COUNTED and (entry.finished or entry.live)
+    counted = not entry.uncounted and (entry.finished or entry.live)
     text = captures.scrubber.text
     return facts(
         session=captures.name(entry),
@@ -109,7 +108,7 @@ def _fits(scrubber: Scrubber, entry: ListedCapture, server: str, client: str, *,
             return False
     if client and client not in scrubber.text(entry.counts.client).lower():
         return False
-    uncounted = entry.size > COUNTED
+    uncounted = entry.uncounted
     return not problems or uncounted or bool(entry.counts.failed or entry.found["error"] or entry.found["warning"])
 
 

@@ -13,6 +13,8 @@ from itertools import pairwise
 
 import orjson
 
+from mcpspy.capture.copies import CopiedFile, opened
+from mcpspy.capture.format import LOST
 from mcpspy.capture.listing import Listed, Listing, client_process
 from mcpspy.capture.reader import Capture, Records, Window
 from mcpspy.capture.records import Record
@@ -21,7 +23,6 @@ from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.outcomes import Outcome, OutcomeTable
 from mcpspy.errors import CaptureError
-from mcpspy.foreign_file import open_foreign
 from mcpspy.problems.fold import Problems
 from mcpspy.rules import SEVERITIES, LocatedFinding
 from mcpspy.rules.judge import Fold, JudgedEvent, JudgedEvents
@@ -74,6 +75,8 @@ class ListedCapture(Listed, Fold):
     """Whether its relay ended without an end record."""
     outcomes: OutcomeTable = field(default_factory=OutcomeTable)
     """The outcomes of its requests so far."""
+    uncounted: bool = False
+    """Whether it is too large to be counted."""
     counting: tuple[Records, Window, JudgedEvents, Problems] | None = None
     """The counting state, while there is more to count."""
 
@@ -112,8 +115,9 @@ class Library(Listing[ListedCapture]):
 
     def changed(self, entry: ListedCapture, *, new: bool) -> None:
         """Count an entry that is new or has changed, unless it is too large."""
-        if entry.size > COUNTED:
-            entry.killed = not entry.live and not _closed(entry.path)
+        entry.uncounted = entry.size > COUNTED
+        if entry.uncounted:
+            entry.killed = not entry.live and not entry.capture.copied and not _closed(entry.path)
         elif new or entry not in self._uncounted:
             (self._uncounted.appendleft if entry.live else self._uncounted.append)(entry)
 
@@ -143,10 +147,13 @@ def _count(entry: ListedCapture) -> bool:
         entry.counting = Records(), Window(), JudgedEvents(entry, problems), problems
     records, window, events, problems = entry.counting
     try:
-        with open_foreign(entry.path) as file:
+        with opened(entry.path) as file:
             file.seek(entry.counted)
-            chunk = file.read(min(SLICE, entry.size - entry.counted))
+            chunk = file.read(SLICE if isinstance(file, CopiedFile) else min(SLICE, entry.size - entry.counted))
         entry.counted += len(chunk)
+        if entry.counted > COUNTED:  # once it is decompressed
+            entry.uncounted, entry.counting = True, None
+            return False
         for record in records.feed(chunk):
             _read(events, window.feed(record))
     except (OSError, CaptureError):
@@ -165,15 +172,15 @@ def _count(entry: ListedCapture) -> bool:
 
 
 def _closed(path: str) -> bool:
-    """Return whether the last record of a file is a regular end, or names another file that continues it."""
+    """Return whether the last record of a file is a regular end, or says why there is none: it continues, or is cut."""
     try:
-        with open_foreign(path) as file:
-            file.seek(max(os.fstat(file.fileno()).st_size - _TAIL, 0))
+        with opened(path) as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - _TAIL, 0))
             last = orjson.loads(file.read().rstrip(b"\n").rpartition(b"\n")[2])
-        return last["kind"] in ("end", "continued")
+        return last["kind"] in ("end", "continued") or str(last.get("why")).startswith(LOST)
     except OSError:  # deleted
         return True
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return False
 
 

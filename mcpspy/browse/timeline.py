@@ -80,7 +80,7 @@ class OpenCapture:
         self.counts = Counts()
         self.complete = False
         """Whether the file has ended and is folded completely."""
-        self._ended = False  # with an end record
+        self._ended = False  # with an end record, or with a gap in its place
         self.findings = SessionFindings()
         self.found = self.findings.counts
         """The number of findings by severity."""
@@ -379,7 +379,7 @@ class OpenCapture:
         elif isinstance(event, HttpUnit):
             self.refusals.note(event)
             self._previews.note(event)
-        elif isinstance(event, End):
+        elif isinstance(event, End) or (isinstance(event, Gap) and event.is_rest):
             self._ended = True  # delayed records may follow it
         elif isinstance(event, Frame):
             self.stderr.append(n)

@@ -41,6 +41,9 @@ RELOAD = "reload"
 LEFT_OUT_BY_CUT = "left out by mcpspy cut"
 """`why` of a gap where `mcpspy cut` left out whole exchanges, so nothing is missing of the others."""
 
+LOST = "the rest of the compressed file is missing"
+"""The beginning of `why` of the gap at the end of a compressed capture that is damaged or incomplete."""
+
 OWN_ID = "mcpspy-"
 """The prefix of the ids of requests sent by a viewer or by `wrap --reload`."""
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
-from mcpspy.capture.location import SUFFIX
+from mcpspy.capture.location import STANDARD_INPUT, SUFFIXES
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Header
 from mcpspy.errors import CaptureError
@@ -129,24 +129,26 @@ class Listing(Generic[Entry]):
     def _paths(self) -> Iterator[str]:
         for target in self.targets:
             try:
-                names = os.listdir(target)
+                names = [] if target == STANDARD_INPUT else os.listdir(target)
             except NotADirectoryError:
                 yield target
             except OSError:
                 continue  # does not exist yet
             else:
+                if target == STANDARD_INPUT:
+                    yield target
                 names.sort(reverse=True)  # names begin with the time
-                yield from (os.path.join(target, name) for name in names if name.endswith(SUFFIX))
+                yield from (os.path.join(target, name) for name in names if name.endswith(SUFFIXES))
 
     def _take(self, path: str) -> None:
         """Read what is known about a file; reuse earlier results as far as possible."""
         known = self._known.get(path)
         try:
-            status = os.stat(path)
-        except OSError:
+            stamp = _stamp(path)
+        except (OSError, CaptureError):
             self._put(path, None)
             return
-        stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        size = stamp[2]
         if (known and not known.live and known.stamp == stamp) or self._stamps.get(path) == stamp:
             return
         try:
@@ -157,10 +159,10 @@ class Listing(Generic[Entry]):
                 self.refused[path], self._stamps[path] = str(error), stamp
             return
         entry, live = known, capture.live
-        if not entry or entry.finished or entry.header.id != capture.header.id or status.st_size < entry.size:
+        if not entry or entry.finished or entry.header.id != capture.header.id or size < entry.size:
             entry = self._make(capture, _started(capture))
-        new, moved, grown = entry is not known, entry.live != live, entry.size != status.st_size
-        entry.size, entry.live, entry.stamp = status.st_size, live, stamp
+        new, moved, grown = entry is not known, entry.live != live, entry.size != size
+        entry.size, entry.live, entry.stamp = size, live, stamp
         if new or moved:
             self._put(path, entry)
         self.changes += grown
@@ -178,6 +180,14 @@ class Listing(Generic[Entry]):
             self._known[path] = entry
             insort(self.entries, entry, key=_order)
         self.changes += known is not entry or entry is not None
+
+
+def _stamp(path: str) -> tuple[int, ...]:
+    """Return the state of a file. Raises OSError, or CaptureError for standard input."""
+    if path == STANDARD_INPUT:
+        return 0, 0, Capture(path).size, time.time_ns()
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _order(entry: Listed) -> tuple[bool, float, str]:
@@ -269,7 +279,7 @@ def _files(folder: str) -> Iterator[str]:
         raise CaptureError(f"cannot list {folder}: {error.strerror}") from error
     for name in names:
         path = os.path.join(folder, name)
-        if name.endswith(SUFFIX) and os.path.isfile(path):
+        if name.endswith(SUFFIXES) and os.path.isfile(path):
             yield path
 
 

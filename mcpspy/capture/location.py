@@ -6,11 +6,19 @@ Imported on the `wrap` path: no heavy imports.
 import os
 import time
 
+from mcpspy.errors import UsageError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SUFFIX = ".jsonl"
+PACKED = ".gz"
+"""The further suffix of a compressed file."""
+SUFFIXES = SUFFIX, SUFFIX + PACKED
+"""The suffixes of captures in a directory."""
+STANDARD_INPUT = "-"
+"""Stands for standard input where the path of a capture is expected."""
 
 # Words that start or download a server but do not identify it.
 _LAUNCHERS = frozenset(
@@ -49,6 +57,23 @@ def make_directory(path: str) -> None:
     except FileExistsError:
         if not os.path.isdir(path):
             raise
+
+
+def shown(path: str) -> str:
+    """Return the name of a capture for people: its path, or standard input."""
+    return "standard input" if path == STANDARD_INPUT else path
+
+
+def stem(path: str) -> str:
+    """Return the path of a capture without its suffix: what belongs to it has a name that begins so."""
+    return "standard-input" if path == STANDARD_INPUT else os.path.splitext(path.removesuffix(PACKED))[0]
+
+
+def refuse_compressed(path: str | None) -> None:
+    """Raise UsageError if a relay should write a compressed file."""
+    if path and path.endswith(PACKED):
+        what = f"-o {path}: a relay cannot write a compressed capture, because it is read while it grows"
+        raise UsageError(f"{what}; compress it after the session")
 
 
 def server_name(argv: "Sequence[str]", redacted: "Sequence[str]") -> str:

@@ -6,9 +6,12 @@ that of one large file. Line numbers run through all files.
 """
 
 import os
+from collections.abc import Callable
 from typing import BinaryIO, NamedTuple, Self
 
+from mcpspy.capture.copies import CopiedFile, opened
 from mcpspy.capture.format import is_live
+from mcpspy.capture.location import STANDARD_INPUT, shown
 from mcpspy.errors import CaptureError, NotACapture
 from mcpspy.foreign_file import NotRegular, open_foreign, similar
 from mcpspy.json_values import parsed
@@ -32,13 +35,15 @@ class _Part(NamedTuple):
 class JoinedFiles:
     """The files of one capture; `read`, `seek` and `tell` work as those of an unbuffered binary file.
 
-    At most three files are open at a time: the first, the last, and the one being read.
+    At most three files are open at a time: the first, the last, and the one being read. A compressed file and
+    standard input (`-`) are one file: their copies are read, which are never live.
     """
 
     def __init__(self, path: str) -> None:
         """Open the first file. This and all other methods raise CaptureError if a file cannot be read."""
-        first = _open(path)
-        self._parts = [_Part(path, 0, 0, _key(first))]
+        first = _open(path, opened)
+        self._copy = first if isinstance(first, CopiedFile) else None
+        self._parts = [_Part(path, 0, 0, (0, 0) if self._copy else _key(first))]
         self._files = {0: first}
         self._place = 0
         self._waiting = False  # the next file exists, but its header is not complete yet
@@ -88,25 +93,39 @@ class JoinedFiles:
         """Whether a relay is writing to the last file."""
         while self._extend():
             pass
-        return self._waiting or is_live(self._last.fileno())
+        return not self._copy and (self._waiting or is_live(self._last.fileno()))
+
+    @property
+    def copied(self) -> bool:
+        """Whether a copy is read, because the file is compressed or standard input."""
+        return self._copy is not None
 
     @property
     def size(self) -> int:
         """Size of the joined file in bytes, as far as its files are known."""
+        if self._copy:
+            return self._copy.size
         part = self._parts[-1]
         return part.start + max(os.fstat(self._last.fileno()).st_size - part.skipped, 0)
 
     @property
     def linked(self) -> bool:
         """Whether the first file still has a name in its directory."""
-        return os.fstat(self._files[0].fileno()).st_nlink > 0
+        return self._copy is not None or os.fstat(self._files[0].fileno()).st_nlink > 0
+
+    @property
+    def stated_size(self) -> int:
+        """Size of the joined file in bytes; of a compressed file, the size that it states, which may be wrong."""
+        while self._extend():
+            pass
+        return self._copy.stated_size if self._copy else self.size
 
     @property
     def paths(self) -> list[str]:
-        """The paths of the files, first to last."""
+        """The paths of the files, first to last; standard input has none."""
         while self._extend():
             pass
-        return [part.path for part in self._parts]
+        return [part.path for part in self._parts if part.path != STANDARD_INPUT]
 
     @property
     def _last(self) -> BinaryIO:
@@ -122,6 +141,8 @@ class JoinedFiles:
     def _extend(self) -> bool:
         """Open the next file, if the last one names it. Return whether it was opened."""
         self._waiting = False
+        if self._copy:
+            return False
         last = self._last
         if len(self._parts) >= _MOST or is_live(last.fileno()):
             return False
@@ -158,13 +179,17 @@ def _key(file: BinaryIO) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _open(path: str) -> BinaryIO:
+def _plain(path: str) -> BinaryIO:
+    return open_foreign(path, buffering=0)
+
+
+def _open(path: str, opener: Callable[[str], BinaryIO] = _plain) -> BinaryIO:
     try:
-        return open_foreign(path, buffering=0)
+        return opener(path)
     except NotRegular as error:
         raise NotACapture(f"cannot read {path}: {error.strerror}") from error
     except OSError as error:
-        raise CaptureError(f"cannot read {path}: {error.strerror}{_hint(path, error)}") from error
+        raise CaptureError(f"cannot read {shown(path)}: {error.strerror}{_hint(path, error)}") from error
 
 
 def _read(file: BinaryIO, limit: int) -> bytes:

@@ -24,6 +24,7 @@ from typing import Any
 import orjson
 
 from mcpspy.capture.format import FORMAT
+from mcpspy.capture.location import shown
 from mcpspy.capture.parts import JoinedFiles
 from mcpspy.capture.records import Close, End, Frame, Header, Imported, Open, Record
 from mcpspy.capture.scan import LARGEST, FileLines, Scan, parse_line
@@ -133,9 +134,27 @@ class Capture:
 
     @property
     def paths(self) -> list[str]:
-        """The paths of its files: one, unless it continues in others."""
+        """The paths of its files: one, unless it continues in others; none for standard input."""
         with self._file() as file:
             return file.paths
+
+    @property
+    def size(self) -> int:
+        """The number of bytes that are read; of a compressed file, the number that it states, which may be wrong."""
+        with self._file() as file:
+            return file.stated_size
+
+    def copy(self, read: Callable[[int], None]) -> None:
+        """Copy all of it now if it is compressed; `read` is called with the number of bytes of each chunk."""
+        with self._file() as file:
+            while file.copied and (chunk := file.read(_CHUNK)):
+                read(len(chunk))
+
+    @property
+    def copied(self) -> bool:
+        """Whether a copy is read, because it is compressed or standard input: nobody adds to it."""
+        with self._file() as file:
+            return file.copied
 
     def _file(self) -> JoinedFiles:
         return JoinedFiles(self.path)
@@ -147,10 +166,10 @@ class Capture:
                 while not decoder.header and (chunk := file.read(65536)):
                     next(decoder.feed(chunk), None)
             except (NotACapture, NewerFormat) as error:
-                raise type(error)(f"{self.path} {error}") from error
+                raise type(error)(f"{shown(self.path)} {error}") from error
             if not decoder.header:
                 state = "has only part of a header" if file.tell() else "is empty"
-                raise NotACapture(f"{self.path} {state}: not a capture")
+                raise NotACapture(f"{shown(self.path)} {state}: not a capture")
         return decoder.header
 
 

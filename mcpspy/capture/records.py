@@ -10,6 +10,8 @@ line 1. It is the permanent address of a record, shown as `#17`.
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mcpspy.capture.format import LOST
+
 Sender = Literal["client", "server", "mcpspy"]
 Role = Literal["stdin", "stdout", "stderr", "request", "response", "ws"]
 Framing = Literal["lines", "sse", "body", "message"]
@@ -168,6 +170,11 @@ class Gap:
     """For a damaged line, the time of the record before it."""
     lost: int
     why: str
+
+    @property
+    def is_rest(self) -> bool:
+        """Whether the rest of a compressed file is missing, with the record of the end."""
+        return self.why.startswith(LOST)
 
 
 @dataclass(frozen=True, slots=True)

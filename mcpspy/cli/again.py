@@ -8,16 +8,18 @@ configuration of the user's client, or are asked for.
 import argparse
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from getpass import getpass
 from typing import TYPE_CHECKING
 
-from mcpspy.capture.location import directory, file_name, make_directory
+from mcpspy.capture.location import PACKED, directory, file_name, make_directory
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Header
 from mcpspy.cli.output import ProgressBar, confirmed, explain, has_colours, line_width, say, write_report
+from mcpspy.cli.targets import refuse_new
 from mcpspy.clients.recorded import MARK, Recorded, described, recorded, refusal
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.replay import settings
@@ -25,7 +27,6 @@ from mcpspy.replay.again import edit, name_origin, narrowed, requests_of, told
 from mcpspy.replay.run import Replayed, replay
 from mcpspy.replay.script import Script, Turn, script_of
 from mcpspy.replay.sessions import FINE, Compared
-from mcpspy.replay.tolerance import Rules
 from mcpspy.report.again import again_lines
 from mcpspy.report.differences import FORMATS, as_fields, to_json
 from mcpspy.text import printable, series
@@ -49,13 +50,17 @@ def run(options: argparse.Namespace) -> int:
         _edit(wanted)
     part = narrowed(script, wanted)
     server = _target(options, part, wanted)
-    path = options.new or _new_path(script.header)
-    with ProgressBar("replaying", len(part.messages)) as bar:
-        replayed = replay(
-            part, partial(_connect, server, options.header or (), part), path, read_only=False, advance=bar.advance
-        )
-    name_origin(replayed.path, options.capture, [turn.cause.n for turn in wanted])
-    return _report(options, wanted, replayed, settings.chosen([options.capture], vars(options)).rules)
+    rows = [turn.cause.n for turn in wanted]
+    with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
+        path = options.new or _new_path(script.header)
+        packed = path.endswith(PACKED)
+        connect = partial(_connect, server, options.header or (), part)
+        with ProgressBar("replaying", len(part.messages)) as bar:
+            recorded_at = os.path.join(folder, "new.jsonl") if packed else path
+            replayed = replay(part, connect, recorded_at, read_only=False, advance=bar.advance)
+        path = path if packed else replayed.path
+        name_origin(replayed.path, options.capture, rows, path)
+        return _report(options, wanted, replayed, path)
 
 
 def _refuse(options: argparse.Namespace) -> None:
@@ -66,6 +71,7 @@ def _refuse(options: argparse.Namespace) -> None:
         raise UsageError("give a command or --url, not both")
     if options.edit and len(options.only) > 1:
         raise UsageError("--edit changes one request: give one number to --only")
+    refuse_new(options.new, options.capture)
 
 
 def _refuse_what_is_not_trusted(options: argparse.Namespace) -> None:
@@ -154,20 +160,24 @@ def _withheld(part: Script) -> set[str]:
 # The report
 
 
-def _report(options: argparse.Namespace, wanted: Sequence[Turn], replayed: Replayed, rules: Rules) -> int:
+def _report(options: argparse.Namespace, wanted: Sequence[Turn], replayed: Replayed, path: str) -> int:
+    """Print the report; `path` is that of the new capture."""
+    rules = settings.chosen([options.capture], vars(options)).rules
     compared = {it.request: it for it in replayed.compared(rules)}
     answers = [compared[turn.cause.n] for turn in wanted]
     if options.format == "text":
-        write_report(_text(wanted, answers, replayed, options.output), options.output)
+        write_report(_text(wanted, answers, replayed, path, options.output), options.output)
     elif options.format == "json":
-        fields = as_fields(answers) | {"capture": replayed.path, "stderr": _stderr(answers, replayed)}
+        fields = as_fields(answers) | {"capture": path, "stderr": _stderr(answers, replayed)}
         write_report([to_json(fields) + "\n"], options.output)
     else:
         write_report([FORMATS[options.format](options.capture, answers)], options.output)
     return 0 if all(it.outcome in FINE for it in answers) else 1
 
 
-def _text(wanted: Sequence[Turn], answers: Sequence[Compared], replayed: Replayed, output: str | None) -> Iterator[str]:
+def _text(
+    wanted: Sequence[Turn], answers: Sequence[Compared], replayed: Replayed, path: str, output: str | None
+) -> Iterator[str]:
     colours = output is None and has_colours()
     width = line_width(0) or None
     now: Mapping[Turn | None, Turn | None] = dict(replayed.pairs)
@@ -176,7 +186,7 @@ def _text(wanted: Sequence[Turn], answers: Sequence[Compared], replayed: Replaye
             yield f"{line}\n"
     for line in _stderr(answers, replayed):
         yield f"  stderr    {printable(line, 400)}\n"
-    yield f"recorded in {printable(replayed.path, 4096)}\n"
+    yield f"recorded in {printable(path, 4096)}\n"
 
 
 def _stderr(answers: Sequence[Compared], replayed: Replayed) -> list[str]:

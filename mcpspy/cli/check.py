@@ -22,7 +22,14 @@ from mcpspy.cli.output import (
     size_of,
     write_report,
 )
-from mcpspy.cli.targets import capture_paths, existing_path, newest_capture, parsed_filter, readable_paths
+from mcpspy.cli.targets import (
+    capture_paths,
+    existing_path,
+    newest_capture,
+    parsed_filter,
+    readable_paths,
+    refuse_to_follow,
+)
 from mcpspy.contract import lock as lock_file
 from mcpspy.contract.expectations import (
     Expectations,
@@ -160,6 +167,7 @@ def _follow(
         )
     if options.output or options.waivers or options.lock or options.format != "text":
         raise UsageError("--follow prints text: it cannot be used with --output, --waivers, --lock or --format")
+    refuse_to_follow(options.captures[0])
     colour = has_colours()
     reached = False
     events = JudgedEvents(as_revision=revision, clients=clients)

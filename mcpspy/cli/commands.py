@@ -95,7 +95,9 @@ def _run(command: Command, arguments: "Sequence[str]") -> int:
     import argparse  # imported here: the help of all commands does not need these
     import importlib
 
+    from mcpspy.capture.copies import report_damage
     from mcpspy.cli.arguments import Parser
+    from mcpspy.cli.output import say
 
     given = argparse.Namespace(command=command.name)
     if command.server:
@@ -105,6 +107,8 @@ def _run(command: Command, arguments: "Sequence[str]") -> int:
             given.server, arguments = list(arguments[place + 1 :]), arguments[:place]
     options = Parser(command).parse(arguments, given)
     module = importlib.import_module(f"mcpspy.cli.{command.module}")
+    if command.name != "tui":  # its screen shows the gap
+        report_damage(say)
     try:
         status: int = getattr(module, command.function)(options)
     except (McpspyError, OSError):

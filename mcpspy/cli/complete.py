@@ -12,7 +12,7 @@ The output is one word for the kind of completion, then the candidates at the cu
 import os
 import sys
 
-from mcpspy.capture.location import SUFFIX, directory
+from mcpspy.capture.location import SUFFIXES, directory
 from mcpspy.cli.commands import COMMANDS
 from mcpspy.cli.options import Command, Option, Positional
 from mcpspy.cli.options.set_up import SHELLS
@@ -173,7 +173,7 @@ def captures(folder: str) -> list[str]:
     """Return the paths of the captures in a directory, the most recently written first."""
     try:
         with os.scandir(folder) as entries:
-            found = [(_written(it), it.path) for it in entries if it.name.endswith(SUFFIX) and _is_safe(it.path)]
+            found = [(_written(it), it.path) for it in entries if it.name.endswith(SUFFIXES) and _is_safe(it.path)]
     except OSError:
         return []
     return [path for written, path in sorted(found, reverse=True) if written]
@@ -250,7 +250,7 @@ def _here(word: str) -> "Iterator[str]":
         if os.path.isdir(os.path.expanduser(path)):
             if word:
                 yield f"{path}/"
-        elif entry.endswith(SUFFIX):
+        elif entry.endswith(SUFFIXES):
             yield path if word or not entry.startswith("-") else f"./{path}"
 
 

@@ -56,11 +56,13 @@ def _run_parquet(options: argparse.Namespace) -> int:
     if options.filter is not None:
         raise UsageError("--format parquet takes no --filter: tables are whole, and queries choose rows")
     from mcpspy.cli.sql import built
+    from mcpspy.query.cache import scratch
 
-    captures = built(options.captures)
-    from mcpspy.query import lake  # needs the extra; `built` reports if it is missing
+    with scratch() as folder:
+        captures = built(options.captures, folder)
+        from mcpspy.query import lake  # needs the extra; `built` reports if it is missing
 
-    added = lake.add(captures, os.path.abspath(options.output), again=options.force)
+        added = lake.add(captures, os.path.abspath(options.output), again=options.force)
     unchanged = len(captures) - added
     print(f"{printable(options.output, 4096)}: {plural(added, 'capture')} written, {unchanged:,} unchanged")
     return 0

@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     refused: Refused = {}
     found = captures(folder, refused)
     for group in runs(found):
-        counted = [(it, count(it.capture.records(), live=it.live) if it.size <= COUNTED else None) for it in group]
+        counted = [(it, _counts(it)) for it in group]
         if options.json:
             objects = [_run_fields(counted)] if options.runs else [_fields(*it) for it in counted]
             print("\n".join(orjson.dumps(it).decode() for it in objects))
@@ -53,6 +53,28 @@ def run(options: argparse.Namespace) -> int:
     if refused:
         say(omitted(refused))
     return 0
+
+
+class _TooLargeError(Exception):
+    """More was read than is counted."""
+
+
+def _counts(listed: Listed) -> Counts | None:
+    """Return the counts of a capture; None if it is too large, which a compressed file may show only at the end."""
+    left = COUNTED
+
+    def read(number: int) -> None:
+        nonlocal left
+        left -= number
+        if left < 0:
+            raise _TooLargeError
+
+    if listed.size > COUNTED:
+        return None
+    try:
+        return count(listed.capture.records(read=read), live=listed.live)
+    except (_TooLargeError, CaptureError):
+        return None
 
 
 def _heading(counted: Counted) -> str:

@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from mcpspy.capture.location import STANDARD_INPUT
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.gates import compiled, recorded_answers
 from mcpspy.cli.output import say
@@ -106,6 +107,9 @@ _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 def _refuse(options: argparse.Namespace) -> None:
     """Raise UsageError if `--record-missing` is not possible, before anything is started."""
     command = "mcpspy mock CAPTURE --record-missing -- COMMAND [ARG...]"
+    if STANDARD_INPUT in options.captures and (not options.listen or options.gate):
+        what = "standard input is for the client" if not options.listen else "--gate starts the mock as a program"
+        raise UsageError(f"{what}: give the name of a file")
     if not options.record_missing:
         if options.server:
             raise UsageError(f"what follows '--' is the command of a server that records: {command}")
@@ -136,6 +140,8 @@ def _refuse_capture(path: str) -> None:
         return
     capture = Capture(path)
     header = capture.header
+    if capture.copied:
+        raise UsageError(f"cannot record into {path}, because it is compressed: decompress it first")
     if capture.live:
         raise UsageError(f"{path} is still being recorded: end its session first")
     if not os.access(path, os.W_OK):

@@ -13,7 +13,7 @@ from mcpspy.capture.location import SUFFIX, directory
 from mcpspy.cli.installation import missing
 from mcpspy.cli.options.share import COLLECTOR
 from mcpspy.cli.output import say
-from mcpspy.cli.targets import existing_path
+from mcpspy.cli.targets import existing_path, refuse_to_follow
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.secrets.body import redacted_content
 from mcpspy.secrets.patterns import is_secret_name
@@ -40,6 +40,9 @@ def run(options: argparse.Namespace) -> int:
     endpoint = (options.endpoint or next(filter(None, map(os.environ.get, _ENDPOINTS)), COLLECTOR)).rstrip("/")
     report = partial(_report, shown(endpoint))
     named = [existing_path(path) for path in options.captures] or [directory(None, os.environ)]
+    for path in named if options.follow else ():
+        if not os.path.isdir(path):
+            refuse_to_follow(path)
     sender = _sender(options, report)
     place = folder(endpoint)
     claims = Claims(place)

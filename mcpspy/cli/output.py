@@ -261,12 +261,12 @@ class _Notices:
 
 
 def size_of(path: str) -> int:
-    """Return the size of a capture in bytes; 0 if it cannot be read, because its reader reports that."""
+    """Return how many bytes of a capture are read; 0 if it cannot be read, because its reader reports that."""
     from mcpspy.capture.reader import Capture  # 'mcpspy --help' does not need it
 
     try:
-        return sum(map(os.path.getsize, Capture(path).paths))
-    except (CaptureError, OSError):
+        return Capture(path).size
+    except CaptureError:
         return 0
 
 

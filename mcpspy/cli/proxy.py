@@ -5,7 +5,7 @@ import asyncio
 import socket
 import sys
 
-from mcpspy.capture.location import printable_name
+from mcpspy.capture.location import printable_name, refuse_compressed
 from mcpspy.cli.gates import compiled, recorded_answers
 from mcpspy.cli.output import say
 from mcpspy.clients import routes
@@ -32,6 +32,7 @@ def run(options: argparse.Namespace) -> int:
     _refuse_few_descriptors()
     host, port = listening_place(options.listen, 6278)
     addresses = _addresses(options)
+    refuse_compressed(options.output)
     if options.output and len(addresses) > 1:
         raise UsageError("-o names one file, and each route has a capture of its own: use --capture-dir")
     if options.output and options.folder:

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from mcpspy.capture.location import PACKED, STANDARD_INPUT
 from mcpspy.cli.output import ProgressBar, explain, say, size_of, write_report
+from mcpspy.cli.targets import refuse_new
 from mcpspy.errors import UsageError
 from mcpspy.foreign_file import read_foreign
 from mcpspy.output_file import output_file
@@ -19,6 +21,7 @@ from mcpspy.replay.run import Replayed, replay
 from mcpspy.replay.script import Script, accept, load, script_of
 from mcpspy.replay.sessions import FINE, Compared
 from mcpspy.replay.tolerance import Rules, Tolerance
+from mcpspy.replay.update import update
 from mcpspy.replay.volatile import looks_volatile
 from mcpspy.report.differences import CHANGE_FORMATS, FORMATS, as_text, examine
 from mcpspy.transport.link import Link
@@ -44,8 +47,11 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--update would lose the calls that --read-only leaves out; give one of them")
     script = load(options.capture, say, forwarded=options.as_forwarded)
     with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
-        path = options.new or os.path.join(folder, "new.jsonl")
+        packed = options.new is not None and options.new.endswith(PACKED)
+        path = os.path.join(folder, "new.jsonl") if packed or not options.new else options.new
         runs = list(_runs(options, script, path, read_only=chosen.read_only))
+        if packed:
+            accept(runs[-1].path, options.new)
         rules = chosen.rules
         if options.learn:
             found = learned(runs, rules)
@@ -89,8 +95,9 @@ def _refuse(options: argparse.Namespace) -> None:
         raise UsageError("--header belongs to --url: a command has no HTTP headers")
     if options.learn is not None and options.learn < 2:
         raise UsageError("--learn compares runs with each other: it needs 2 or more")
-    if options.new and os.path.realpath(options.new) == os.path.realpath(options.capture):
-        raise UsageError("-o would overwrite the capture before it is compared; --update accepts the new session")
+    if options.update and options.capture == STANDARD_INPUT:
+        raise UsageError("--update replaces the capture, or its settings file: give the name of a file")
+    refuse_new(options.new, options.capture)
 
 
 def _report(options: argparse.Namespace, replayed: Replayed, rules: Rules) -> int:
@@ -102,8 +109,8 @@ def _report(options: argparse.Namespace, replayed: Replayed, rules: Rules) -> in
         if any(it.outcome == "missing" and it.reason for it in compared):
             say(f"{options.capture} was not changed: the new session lacks answers")
             return 1
-        accept(replayed.path, options.capture)
-        say(f"{options.capture} now holds the new session")
+        kept = update(replayed, compared, rules, options.capture)
+        say(f"{options.capture} now holds the new session{'' if kept else '; all its lines are new'}")
         return 0
     if differs and options.output:
         explain(as_text(options.capture, compared).splitlines()[-1])

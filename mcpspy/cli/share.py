@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
+from mcpspy.capture.location import stem
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.output import ProgressBar, confirmed, refuse_to_overwrite, say, say_unused, size_of, write_report
 from mcpspy.cli.targets import capture_paths, existing_path, parsed_filter
@@ -193,7 +194,7 @@ def run(options: argparse.Namespace) -> int:
     if os.path.isdir(path):
         raise UsageError(f"{path} is a directory; share takes one capture")
     capture = Capture(path)
-    file: str = options.file or os.path.splitext(os.path.basename(path))[0] + ".html"
+    file: str = options.file or os.path.basename(stem(path)) + ".html"
     refuse_to_overwrite("-o", file, capture.paths)
     if os.path.lexists(file) and not options.force:
         raise UsageError(f"{file} exists; --force replaces it")

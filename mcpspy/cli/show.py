@@ -14,7 +14,7 @@ import orjson
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.gates import compiled
 from mcpspy.cli.output import has_colours, line_width, say
-from mcpspy.cli.targets import newest_capture, parsed_filter
+from mcpspy.cli.targets import newest_capture, parsed_filter, refuse_to_follow
 from mcpspy.conversation.context import Declarations
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Message
@@ -112,6 +112,8 @@ def run(options: argparse.Namespace) -> int:
     if options.capture is None:
         options.capture = newest_capture()
     capture = Capture(options.capture)
+    if options.follow:
+        refuse_to_follow(options.capture)
     wanted = None if options.filter is None else parsed_filter(options.filter, capture.header.started)
     choice = _Choice(wanted)
     marks = GateMarks(compiled(options.gate, capture.header.transport) or ()) if options.gate else None

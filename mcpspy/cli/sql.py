@@ -30,25 +30,27 @@ if TYPE_CHECKING:
 _PASSES = 2  # number of times that a capture is read
 
 
-def built(named: Sequence[str]) -> list[CapturedTables]:
+def built(named: Sequence[str], temporary: str = "") -> list[CapturedTables]:
     """Return the tables of the named captures, and make those that are missing or outdated.
+
+    `temporary` is the folder for those of standard input.
 
     Raises UsageError if the extra is not installed, CaptureError if a capture cannot be read.
     """
     build = _imported().build
     found: dict[str, CapturedTables] = {}
     for path in readable_paths(list(chain.from_iterable(map(_matching, named)))):
-        captured = tables_of(path)
+        captured = tables_of(path, temporary)
         other = found.get(captured.id)
         if other is None or other.size < captured.size:
             found[captured.id] = captured
-        if other is not None and not os.path.samefile(other.capture.path, path):
+        if other is not None and not is_file_of(path, other.capture):
             say(f"{path} and {other.capture.path} are copies of one capture; the longer one is taken")
     captures = list(found.values())
     cache.forget_gone()
     total = _PASSES * sum(captured.size for captured in captures if not captured.fresh)
     with ProgressBar("making tables", total) as bar:
-        build(captures, bar.advance)
+        build(captures, bar.advance, temporary)
     return captures
 
 
@@ -77,18 +79,19 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--format parquet needs a file: -o FILE")
     if options.output is not None and os.path.lexists(options.output) and not options.force:
         raise UsageError(f"{options.output} exists; --force replaces it")
-    captures = built(options.captures or [directory(None, os.environ)])
-    if options.output is not None and any(is_file_of(options.output, captured.capture) for captured in captures):
-        raise UsageError(f"{options.output} is a capture that is queried here; the result needs another name")
-    from mcpspy.query.database import CaptureDatabase
+    with scratch() as folder:
+        captures = built(options.captures or [directory(None, os.environ)], folder)
+        if options.output is not None and any(is_file_of(options.output, captured.capture) for captured in captures):
+            raise UsageError(f"{options.output} is a capture that is queried here; the result needs another name")
+        from mcpspy.query.database import CaptureDatabase
 
-    with scratch() as folder, closing(CaptureDatabase(captures, folder)) as database:
-        if options.output is None:
-            FORMATS[options.format](database, options.query, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
-            return 0
-        with output_file(options.output, replace=options.force) as file:
-            FORMATS[options.format](database, options.query, file)
+        with closing(CaptureDatabase(captures, folder)) as database:
+            if options.output is None:
+                FORMATS[options.format](database, options.query, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+                return 0
+            with output_file(options.output, replace=options.force) as file:
+                FORMATS[options.format](database, options.query, file)
     print(printable(options.output, 4096))
     return 0
 

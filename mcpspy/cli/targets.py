@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterator, Sequence
 
 from mcpspy.capture.listing import Refused, newest, omitted
-from mcpspy.capture.location import SUFFIX, directory
+from mcpspy.capture.location import PACKED, STANDARD_INPUT, SUFFIX, SUFFIXES, directory, shown
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.output import explain, say
-from mcpspy.errors import CaptureError, FilterError, NewerFormat, NotACapture
+from mcpspy.errors import CaptureError, FilterError, NewerFormat, NotACapture, UsageError
 from mcpspy.filters import Filter, parse
 from mcpspy.foreign_file import similar
 from mcpspy.text import printable
@@ -26,11 +26,11 @@ def capture_paths(named: Sequence[str], skipped: Skipped = (NotACapture,)) -> It
     In directories, files that fail with an error in `skipped` are skipped, with a notice on stderr.
     """
     for name in named:
-        if not os.path.isdir(name):
+        if name == STANDARD_INPUT or not os.path.isdir(name):
             yield existing_path(name)
             continue
         try:
-            found = sorted(entry for entry in os.listdir(name) if entry.endswith(SUFFIX))
+            found = sorted(entry for entry in os.listdir(name) if entry.endswith(SUFFIXES))
         except OSError as error:
             raise CaptureError(f"cannot list {name}: {error.strerror}") from error
         paths = _captures([os.path.join(name, entry) for entry in found], skipped)
@@ -79,8 +79,8 @@ def _modified(path: str) -> float:
 
 
 def existing_path(path: str) -> str:
-    """Return the path if it exists. Otherwise raises CaptureError with the nearest name in its directory."""
-    if os.path.lexists(path):
+    """Return the path if it exists or is standard input. Raises CaptureError with the nearest name in its directory."""
+    if path == STANDARD_INPUT or os.path.lexists(path):
         return path
     near = similar(path)
     hint = f"; did you mean {near}?" if near else ""
@@ -92,6 +92,13 @@ def is_file_of(path: str, capture: Capture) -> bool:
     return os.path.exists(path) and any(os.path.samefile(path, part) for part in capture.paths)
 
 
+def refuse_to_follow(path: str) -> None:
+    """Raise UsageError for `--follow` with a capture to which nobody adds."""
+    if Capture(path).copied:
+        what = f"{shown(path)} is read as a copy, which does not grow"
+        raise UsageError(f"{what}: --follow needs the file that a relay writes")
+
+
 def parsed_filter(text: str, started: str) -> Filter:
     """Parse the filter of the command line; the error shows the position of a mistake."""
     try:
@@ -100,3 +107,20 @@ def parsed_filter(text: str, started: str) -> Filter:
         before = len(printable(text[: error.column - 1], 2000))
         explain(f"  {text}", f"  {' ' * before}^")
         raise
+
+
+def refuse_new(new: str | None, capture: str) -> None:
+    """Raise UsageError before anything is sent if the new session cannot be written to the file of `-o`."""
+    if new and new.endswith(PACKED):
+        _refuse_to_replace(new)
+    if new and os.path.realpath(new) == os.path.realpath(capture):
+        raise UsageError("-o would overwrite the capture before it is compared; --update accepts the new session")
+
+
+def _refuse_to_replace(path: str) -> None:
+    """Raise UsageError before the server starts if the new session could not be compressed into a file."""
+    if os.path.lexists(path):
+        Capture(path)  # raises if it is another file
+    folder = os.path.dirname(path) or "."
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"cannot write {path}: there is no directory {folder}, or it is not writable")

@@ -6,11 +6,11 @@ import shlex
 import sys
 from types import ModuleType
 
-from mcpspy.capture.location import directory
+from mcpspy.capture.location import STANDARD_INPUT, directory
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.commands import run as run_command
 from mcpspy.cli.installation import missing
-from mcpspy.cli.output import say, stays_plain
+from mcpspy.cli.output import ProgressBar, say, stays_plain
 from mcpspy.cli.targets import newest_capture
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.moments import use_utc
@@ -29,25 +29,48 @@ def run(options: argparse.Namespace) -> int:
     for target in options.targets:
         if target == folder:  # it may not exist yet
             continue
-        if not os.path.exists(target):
+        if target == STANDARD_INPUT:
+            _refuse_to_serve(options)
+        elif not os.path.exists(target):
             raise CaptureError(f"{target} does not exist; 'mcpspy ls' lists the captures that exist")
-        if not os.path.isdir(target):
-            Capture(target)  # raises if it is not a capture
+        if target == STANDARD_INPUT or not os.path.isdir(target):
+            capture = Capture(target)  # raises if it is not a capture
+            with ProgressBar("reading", capture.size) as bar:
+                capture.copy(bar.advance)
     if options.web is None and sys.stdout.isatty() and (why := stays_plain()):
         for target in options.targets or [newest_capture()]:
             _print(target, ["ls"] if target == folder else ["ls", target], why)
         return 0
     targets = options.targets or [folder]
     if options.web is None:
+        if STANDARD_INPUT in targets:
+            _take_keys_from_terminal()
         return run_app(targets, None if options.targets else newest_capture())
     host, port = listening_place(options.web, _PORT, "--web")
     status: int = _web().serve(targets, host, port)
     return status
 
 
+def _refuse_to_serve(options: argparse.Namespace) -> None:
+    if options.web is not None:
+        raise UsageError("--web starts a process for each page, which reads files: it cannot show standard input")
+
+
+def _take_keys_from_terminal() -> None:
+    """Make the terminal standard input, after the capture was read from it."""
+    terminal = "CONIN$" if sys.platform == "win32" else "/dev/tty"
+    try:
+        file = os.open(terminal, os.O_RDWR)
+    except OSError as error:
+        what = f"the TUI needs a terminal for its keys, but {terminal} cannot be opened ({error.strerror})"
+        raise UsageError(f"{what}; 'mcpspy show -' prints the capture") from error
+    os.dup2(file, 0)
+    os.close(file)
+
+
 def _print(target: str, listing: list[str], why: str) -> None:
     """Print what the TUI would show of a capture, or with `listing` of a directory."""
-    if os.path.isfile(target):
+    if target == STANDARD_INPUT or os.path.isfile(target):
         command, rest = ["show", "--long", target], ""
     else:
         command, rest = listing, "; 'mcpspy show --long CAPTURE' prints a session"

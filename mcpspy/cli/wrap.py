@@ -35,6 +35,10 @@ def wrap(arguments: list[str]) -> int:
     argv = list(words)
     if not argv:
         raise UsageError("wrap needs the server's command after '--': mcpspy wrap -- COMMAND [ARG...]")
+    if options["output"] and options["output"].endswith(".gz"):
+        from mcpspy.capture.location import refuse_compressed  # only for an error
+
+        refuse_compressed(options["output"])
     if options["output"] and options["folder"]:
         raise UsageError("-o names the file and --capture-dir its directory: give one of them")
     limit = _limit(options["limit"])

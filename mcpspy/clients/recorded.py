@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mcpspy.capture.location import shown
 from mcpspy.capture.records import Header
 from mcpspy.capture.user_key import proves_itself
 from mcpspy.clients import routes
@@ -50,11 +51,11 @@ class Recorded:
 def refusal(path: str, header: Header) -> str | None:
     """Return why the server that a capture names is not used; None if it may be, once the user agrees."""
     if header.imported:
-        return f"{path} was imported, so mcpspy does not start what it names"
+        return f"{shown(path)} was imported, so mcpspy does not start what it names"
     if not proves_itself(path):
-        return f"no relay of yours wrote the header of {path} as it is, so mcpspy does not start what it names"
+        return f"no relay of yours wrote the header of {shown(path)} as it is, so mcpspy does not start what it names"
     if not (header.argv or header.url):
-        return f"{path} names no server"
+        return f"{shown(path)} names no server"
     return None
 
 

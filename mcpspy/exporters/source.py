@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from mcpspy.capture.location import SUFFIX
+from mcpspy.capture.location import stem
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Record
 from mcpspy.capture.scan import LARGEST
@@ -33,7 +33,7 @@ class ExportSource:
     @property
     def name(self) -> str:
         """The name of its file, without the suffix."""
-        return os.path.basename(self.capture.path).removesuffix(SUFFIX)
+        return os.path.basename(stem(self.capture.path))
 
     def records(self, largest: int = LARGEST) -> Iterator[Record]:
         """Yield every record, by time; frames of more than `largest` bytes are incomplete."""

@@ -49,6 +49,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from mcpspy.capture.location import stem
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame
 from mcpspy.process.ending import end
@@ -87,7 +88,7 @@ def mcp_mock(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callabl
         session = tmp_path / f"mcpspy-{len(sessions)}.jsonl"
         sessions.append((path, session, live, "--all-used" in options))
         served = list(command) if live else [*_MCPSPY, "mock", str(path), *options]
-        return [*_MCPSPY, "wrap", "-o", str(session), "--name", path.stem, "--", *served]
+        return [*_MCPSPY, "wrap", "-o", str(session), "--name", stem(path.name), "--", *served]
 
     yield mock
     for path, session, live, all_used in sessions:
@@ -113,7 +114,7 @@ def mcp_mock_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cal
     def mock(capture: str | Path, url: str = "", *options: str) -> str:
         path, live = _chosen(request, capture, named=bool(url))
         session = tmp_path / f"mcpspy-url-{len(servers)}.jsonl"
-        recording = ["proxy", "-o", str(session), "--name", path.stem, url]
+        recording = ["proxy", "-o", str(session), "--name", stem(path.name), url]
         argv = [*_MCPSPY, *(recording if live else ["mock", str(path), *options]), "--listen", "127.0.0.1:0"]
         process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         servers.append((path, session, live, process))

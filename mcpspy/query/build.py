@@ -253,20 +253,21 @@ _LEAST = 16 << 20  # bytes of buffer for a line, at least
 _TEXTS = {"VARCHAR": "VARCHAR", "JSON": "VARCHAR", "TIMESTAMP": "BIGINT"}
 
 
-def build(captures: Sequence[CapturedTables], advance: Callable[[int], None]) -> None:
+def build(captures: Sequence[CapturedTables], advance: Callable[[int], None], temporary: str = "") -> None:
     """Make the missing tables of captures, in several processes. `advance` is called with the number of bytes read.
 
-    Raises CaptureError if a capture cannot be read, UsageError if the tables cannot be written.
+    `temporary` is the folder for the tables of standard input. Raises CaptureError if a capture cannot be read,
+    UsageError if the tables cannot be written.
     """
     stale = {captured.capture.path: captured for captured in captures if not captured.fresh}
-    folders = mapped(_build, list(stale), advance, cores())
-    for captured, folder in zip(stale.values(), folders, strict=True):
-        captured.folder, captured.fresh = folder, True  # the folder is a new one if the capture has grown meanwhile
+    folders = mapped(partial(_build, temporary=temporary), list(stale), advance, cores())
+    for captured, made in zip(stale.values(), folders, strict=True):
+        captured.folder, captured.fresh = made, True  # the folder is a new one if the capture has grown meanwhile
 
 
-def _build(path: str, advance: Callable[[int], None]) -> str:
+def _build(path: str, advance: Callable[[int], None], *, temporary: str) -> str:
     """Make the tables of one capture in its current state."""
-    captured = tables_of(path)
+    captured = tables_of(path, temporary)
     with captured.made() as folder:
         derived = DerivedTables(captured.capture, captured.id, folder, live=captured.live, size=captured.size)
         derived.write(advance)

@@ -26,7 +26,7 @@ from tempfile import mkdtemp
 
 from mcpspy import __version__
 from mcpspy.capture.format import is_live, take
-from mcpspy.capture.location import make_directory
+from mcpspy.capture.location import STANDARD_INPUT, make_directory
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.foreign_file import open_foreign, read_foreign
@@ -48,7 +48,7 @@ class CapturedTables:
     id: str
     """The id in its header, or a hash of its path if there is none."""
     size: int
-    """The size of all its files, in bytes."""
+    """The size of its content, in bytes."""
     live: bool
     folder: str
     """The folder of its tables, which may not exist yet."""
@@ -98,20 +98,26 @@ def root() -> str:
     return os.path.join(cache, "mcpspy", "sql", f"v{SCHEMA}")
 
 
-def tables_of(path: str) -> CapturedTables:
-    """Return the tables of the capture at `path` in its current state. Raises CaptureError."""
+def tables_of(path: str, temporary: str = "") -> CapturedTables:
+    """Return the tables of the capture at `path` in its current state. Raises CaptureError.
+
+    Those of standard input, which cannot be read again, are in the folder `temporary`, which is deleted at the end.
+    """
     capture = Capture(path)
     live = capture.live
     try:
         states = [os.stat(part) for part in capture.paths]
     except OSError as error:
         raise CaptureError(f"cannot read {path}: {error.strerror}") from error
+    if path == STANDARD_INPUT:
+        folder = os.path.join(temporary, "standard-input", "tables")
+        return CapturedTables(capture, capture.header.id or path, capture.size, live, folder)
     place = os.path.realpath(path)
     known = capture.header.id or _digest(place)
     known_by = [(it.st_size, it.st_mtime_ns, it.st_ctime_ns) for it in states]
     state = _digest(repr((known_by, live, __version__)))
     folder = os.path.join(root(), _digest(f"{known}\0{place}"), state)
-    return CapturedTables(capture, known, sum(it.st_size for it in states), live, folder)
+    return CapturedTables(capture, known, capture.size, live, folder)
 
 
 def file_name(capture_id: str) -> str:

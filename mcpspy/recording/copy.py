@@ -9,12 +9,15 @@ of it changes: its frames and its `end` stay as recorded. Line numbers of the ol
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from gzip import GzipFile
+from typing import Any, BinaryIO
 
 import orjson
 
 from mcpspy.capture.format import MAGIC
+from mcpspy.capture.location import PACKED
 from mcpspy.foreign_file import open_foreign
 from mcpspy.output_file import output_file
 
@@ -22,13 +25,26 @@ from mcpspy.output_file import output_file
 def write_copy(lines: Iterable[bytes], path: str, *, replace: bool = False) -> None:
     """Write a capture of complete lines, each with its newline, to `path`, mode 0600; the header comes first.
 
+    It is compressed if the path ends in `.gz`.
+
     Raises UsageError if the file exists and may not be replaced, or cannot be written; then no partial file is left.
     """
-    with output_file(path, replace=replace) as file:
+    with output_file(path, replace=replace) as output, packed(output, compress=path.endswith(PACKED)) as file:
         for number, line in enumerate(lines):
             if number == 0 and not line.startswith(MAGIC):
                 raise ValueError(f"not the header of a capture: {line[:40]!r}")
             file.write(line)
+
+
+@contextmanager
+def packed(output: BinaryIO, *, compress: bool) -> Iterator[BinaryIO]:
+    """Yield a file whose content is written to the output, compressed if requested; equal content has equal bytes."""
+    if not compress:
+        yield output
+        return
+    with GzipFile("", "wb", fileobj=output, mtime=0) as file:
+        writer: Any = file
+        yield writer
 
 
 def record_line(record: dict[str, object]) -> bytes:

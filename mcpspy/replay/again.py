@@ -143,8 +143,8 @@ def told(turns: Iterable[Turn]) -> str:
     return series([f"#{turn.cause.n} {printable(str(turn), 200)}" for turn in turns])
 
 
-def name_origin(path: str, capture: str, rows: Sequence[int]) -> None:
-    """Add the origin to the header of the new capture at `path`: the capture and the rows that were sent again.
+def name_origin(path: str, capture: str, rows: Sequence[int], target: str) -> None:
+    """Write the new capture at `path` to `target`, with its origin: the capture and the rows that were sent again.
 
     Raises CaptureError.
     """
@@ -156,4 +156,4 @@ def name_origin(path: str, capture: str, rows: Sequence[int]) -> None:
             again = {"id": Capture(capture).header.id, "file": os.path.basename(capture), "rows": [*rows]}
             new.write(with_proof(to_json(fields | {"again": again})) + b"\n")
             shutil.copyfileobj(old, new)
-        accept(named, path)
+        accept(named, target)

@@ -126,6 +126,15 @@ def _found(table: Mapping[str, Sequence[Path]], method: str, params: Any, messag
     }
 
 
+def reissued(recorded: Any, observed: Any) -> dict[Path, Any]:
+    """Return the recorded values that are different in a message of another session, by their path in it."""
+    found: dict[Path, Any] = {}
+    for pattern in OPAQUE:
+        now = dict(_places(observed, pattern))
+        found |= {path: value for path, value in _places(recorded, pattern) if now.get(path, value) != value}
+    return found
+
+
 def renamed(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
     """Return the names of inputs in the new session by the recorded names: the same if equal, else by their order."""
     if before.keys() == now.keys() or len(before) != len(now):
@@ -167,13 +176,18 @@ def _first(value: Any, path: Path) -> Any:
 
 def _values(value: Any, path: Path) -> Iterator[Any]:
     """Yield the values at the places that match `path`."""
-    if not path:
-        yield value
-    elif path[0] == "*":
-        for item in value if isinstance(value, list) else ():
-            yield from _values(item, path[1:])
-    elif isinstance(value, dict) and path[0] in value:
-        yield from _values(value[path[0]], path[1:])
+    return (found for _, found in _places(value, path))
+
+
+def _places(value: Any, pattern: Path, before: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield the places that match a pattern, with their values."""
+    if not pattern:
+        yield before, value
+    elif pattern[0] == "*":
+        for place, item in enumerate(value if isinstance(value, list) else ()):
+            yield from _places(item, pattern[1:], (*before, place))
+    elif isinstance(value, dict) and pattern[0] in value:
+        yield from _places(value[pattern[0]], pattern[1:], (*before, pattern[0]))
 
 
 _SPACE = re.compile("[ \t\r\n\ufeff]*")  # also a byte order mark, which lenient peers skip

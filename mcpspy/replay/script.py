@@ -24,14 +24,18 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mcpspy.capture.copies import GZIP
 from mcpspy.capture.format import LEFT_OUT_BY_CUT, RELOAD, VIEWER
+from mcpspy.capture.location import PACKED, shown
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame, Gap, Header, Open, Record, Release
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.gate_acts import is_gate
 from mcpspy.conversation.model import ENDLESS, Exchange, Message
 from mcpspy.errors import CaptureError
+from mcpspy.foreign_file import open_foreign
 from mcpspy.json_values import member
+from mcpspy.recording.copy import packed
 from mcpspy.text import size_text
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 from mcpspy.wire.subject import subject
@@ -326,18 +330,20 @@ def load(path: str, say: Callable[[str], None], *, forwarded: bool = False) -> S
     Raises CaptureError if the capture has no message of a client, or is truncated or damaged in mid-session.
     """
     if Capture(path).live:
-        raise CaptureError(f"{path} is still being recorded: end its session first")
+        raise CaptureError(f"{shown(path)} is still being recorded: end its session first")
     script = script_of(path, forwarded=forwarded)
     if not any(message.sender == "client" for message in script.messages):
-        raise CaptureError(f"{path} has no message of a client: there is nothing to replay")
+        raise CaptureError(f"{shown(path)} has no message of a client: there is nothing to replay")
     if script.lost:
-        raise CaptureError(f"{path} is truncated in mid-session ({script.lost}): record it again")
+        raise CaptureError(f"{shown(path)} is truncated in mid-session ({script.lost}): record it again")
     if not script.complete:
         waiting = [turn for turn in script.turns if turn.unanswered]
         if waiting:
             what = f"{waiting[0].method} (#{waiting[0].cause.n})"
-            raise CaptureError(f"{path} is truncated in mid-session: {what} has no answer, and the capture has no end")
-        say(f"{path} has no end, because its relay was killed; it is replayed as far as it goes")
+            raise CaptureError(
+                f"{shown(path)} is truncated in mid-session: {what} has no answer, and the capture has no end"
+            )
+        say(f"{shown(path)} has no end, because its relay was killed; it is replayed as far as it goes")
     return script
 
 
@@ -352,21 +358,23 @@ def script_of(path: str, advance: Callable[[int], None] | None = None, *, forwar
     for message in script.messages:
         if message.frame.omitted:
             size = f"{size_text(message.frame.size)}, more than the {size_text(LARGEST)} that can be replayed"
-            raise CaptureError(f"{path} cannot be replayed: frame #{message.n} has {size}")
+            raise CaptureError(f"{shown(path)} cannot be replayed: frame #{message.n} has {size}")
     return script
 
 
 def accept(new: str, capture: str) -> None:
     """Replace the capture by the session at `new`: completely or not at all, with the permissions of the old file.
 
-    A symbolic link stays one. Raises CaptureError.
+    A symbolic link stays one, a compressed file stays compressed. Raises CaptureError.
     """
     target = os.path.realpath(capture)
     try:
         fd, beside = tempfile.mkstemp(prefix=f"{os.path.basename(target)}.", dir=os.path.dirname(target))
         os.close(fd)
         try:
-            shutil.copyfile(new, beside)
+            compress = _is_compressed(target)
+            with open_foreign(new) as source, open(beside, "wb") as output, packed(output, compress=compress) as file:
+                shutil.copyfileobj(source, file)
             if os.path.exists(target):
                 shutil.copymode(target, beside)
             os.replace(beside, target)
@@ -375,3 +383,11 @@ def accept(new: str, capture: str) -> None:
             raise
     except OSError as error:
         raise CaptureError(f"cannot replace {capture}: {error.strerror}") from error
+
+
+def _is_compressed(target: str) -> bool:
+    """Return whether the file at a path is compressed, or, if there is none, its name says so."""
+    if not os.path.exists(target):
+        return target.endswith(PACKED)
+    with open_foreign(target) as file:
+        return file.read(len(GZIP)) == GZIP

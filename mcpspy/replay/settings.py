@@ -21,13 +21,13 @@
 The command line can add to the settings of the file, but not remove any.
 """
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcpspy.capture.location import stem
 from mcpspy.errors import ConfigError, UsageError
 from mcpspy.foreign_file import read_foreign
 from mcpspy.replay.tolerance import WAYS, Echo, Rules, Tolerance
@@ -57,7 +57,7 @@ class ReplaySettings:
 
 def place(capture: str) -> str:
     """Return the path of the settings file that belongs to a capture."""
-    return f"{os.path.splitext(capture)[0]}.replay.toml"
+    return f"{stem(capture)}.replay.toml"
 
 
 def read(path: str) -> ReplaySettings:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from mcpspy.capture.listing import captures
-from mcpspy.capture.location import SUFFIX, home, make_directory
+from mcpspy.capture.location import STANDARD_INPUT, SUFFIXES, home, make_directory
 from mcpspy.capture.reader import Capture, FollowedRecords
 from mcpspy.conversation.model import Exchange
 from mcpspy.errors import CaptureError, UsageError
@@ -176,8 +176,8 @@ class WatchedCaptures:
     """
 
     def __init__(self, named: Sequence[str], refuse: Callable[[str], None], *, follow: bool) -> None:
-        self._folders = [path for path in named if os.path.isdir(path) or not os.path.lexists(path)]
-        self._files = [path for path in named if path not in self._folders]
+        self._files = [it for it in named if it == STANDARD_INPUT or (os.path.lexists(it) and not os.path.isdir(it))]
+        self._folders = [path for path in named if path not in self._files]
         self._refuse = refuse
         self._follow = follow
         self._names: dict[str, set[_Entry]] = {}  # by directory
@@ -266,7 +266,7 @@ def _entries(folder: str) -> Iterator[_Entry]:
     """Yield the entries of a directory. Raises CaptureError if it cannot be listed."""
     try:
         with os.scandir(folder) as entries:
-            yield from ((entry.path, entry.inode()) for entry in entries if entry.name.endswith(SUFFIX))
+            yield from ((entry.path, entry.inode()) for entry in entries if entry.name.endswith(SUFFIXES))
     except FileNotFoundError:
         return
     except OSError as error:
@@ -404,8 +404,8 @@ class FollowedTelemetry:
 
 
 def _size(path: str) -> int | None:
-    """Return the size of all files of a capture in bytes; None if it was deleted."""
+    """Return the size of a capture in bytes; None if it was deleted."""
     try:
-        return sum(map(os.path.getsize, Capture(path).paths))
-    except (OSError, CaptureError):
+        return Capture(path).size
+    except CaptureError:
         return None

@@ -26,6 +26,7 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from mcpspy.browse.timeline import OpenCapture
+from mcpspy.capture.location import STANDARD_INPUT
 from mcpspy.errors import CaptureError, McpspyError, UsageError
 from mcpspy.exporters import FORMATS
 from mcpspy.report.words import ARROWS, MARKS
@@ -146,7 +147,8 @@ class Spy(Keyed):
         print_no_traceback(self)
         self.targets = targets
         """The files and directories to show."""
-        alone = len(targets) == 1 and os.path.exists(targets[0]) and not os.path.isdir(targets[0])
+        only = targets[0] if len(targets) == 1 else ""
+        alone = only == STANDARD_INPUT or (os.path.exists(only) and not os.path.isdir(only))
         opened = targets[0] if alone else first
         self._opened = None if opened is None else SessionScreen(OpenCapture(opened))
 

@@ -23,7 +23,7 @@ from textual.widgets import Input, Static
 from mcpspy.browse.library import Library, ListedCapture, chosen
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.listing import first_files, omitted
-from mcpspy.conversation.counts import COUNTED
+from mcpspy.capture.location import shown
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.report.words import MARKS
 from mcpspy.rules import SEVERITIES
@@ -208,7 +208,7 @@ class SessionRows(Sorted):
             word = "imported"
         elif entry.killed:
             word, style = "killed", "sessions--errors"
-        frames = f"{counts.frames:,}" if entry.size <= COUNTED else "uncounted"
+        frames = f"{counts.frames:,}" if not entry.uncounted else "uncounted"
         client, command = (
             fit(counts.client, layout.client or _LONGEST_CLIENT),
             " ".join(header.argv) or header.url or "",
@@ -357,7 +357,7 @@ class SessionsScreen(Screen[None]):
         super().__init__()
         self._library = Library(targets)
         self._turn: list[TurnScreen] = []  # the sessions opened in turn
-        self._where = ", ".join(printable(target, 200) for target in targets)
+        self._where = ", ".join(printable(shown(target), 200) for target in targets)
 
     def compose(self) -> ComposeResult:
         """Yield a title, the list or a hint how to fill it, the input line, and the line of keys."""

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from mcpspy.capture import parts
+from mcpspy.capture import copies
 from mcpspy.capture.index import Index
 from mcpspy.capture.listing import captures, delete
 from mcpspy.capture.parts import JoinedFiles
@@ -254,7 +254,7 @@ class FailingFile:
 
 def test_a_22_an_error_of_reading_names_the_file(tmp_path, monkeypatch):
     path = str(written(tmp_path / "a.jsonl", limit=None))
-    monkeypatch.setattr(parts, "open_foreign", FailingFile)
+    monkeypatch.setattr(copies, "open_foreign", FailingFile)
     capture, index = Capture(path), Index(path)
     assert index.read(10, 10)
     monkeypatch.setattr(FailingFile, "failing", True)

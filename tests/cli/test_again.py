@@ -320,3 +320,17 @@ def test_a_capture_that_is_being_recorded_is_refused(spy):
         assert "is still being recorded" in refusal(spy("replay", "live.jsonl", "--only", "5", "--yes"))
     finally:
         finish(writer)
+
+
+def test_the_new_session_goes_to_a_file_also_compressed(spy):
+    for name, magic in (("new.jsonl", b'{"mcpspy"'), ("new.jsonl.gz", b"\x1f\x8b")):
+        code, out, _ = again(spy, "-o", name, "--", *SERVER, "none")
+        assert (code, out.splitlines()[-1]) == (0, f"recorded in {name}")
+        assert Path(name).read_bytes().startswith(magic)
+        assert Capture(name).header.name == "weather"
+
+
+def test_the_capture_itself_is_not_overwritten(spy):
+    before = Path("weather.jsonl").read_bytes()
+    code, _, err = again(spy, "-o", "./weather.jsonl", "--yes")
+    assert (code, "would overwrite the capture" in err, Path("weather.jsonl").read_bytes()) == (2, True, before)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpspy.capture.copies import GZIP
 from mcpspy.replay.script import script_of
 from tests.cli.test_replay import SESSION
 from tests.peers import prepare
@@ -95,6 +96,15 @@ def test_a_capture_is_recorded_once_and_never_in_ci_or_without_a_server(suite, t
     code, out = suite(MORE)
     assert (code, "was not recorded" in out) == (1, True)
     assert asked(path) == ["Oslo"]
+
+
+def test_a_capture_whose_name_says_so_is_compressed(suite, tmp_path):
+    path = tmp_path / "weather.jsonl.gz"
+    body = MORE.replace("weather.jsonl", "weather.jsonl.gz")
+    for options in ((), (), ("--mcpspy-record", "all")):
+        assert suite(body, *options)[0] == 0
+        assert path.read_bytes().startswith(GZIP)
+        assert asked(path) == ["Oslo", "Bergen"]
 
 
 def test_new_requests_make_a_new_capture_and_old_ones_do_not(suite, tmp_path):

@@ -208,3 +208,23 @@ def test_it_ends_with_the_pane_of_tmux(tmp_path, terminal):
     (process,) = (tmp_path / "pid").read_text().split()
     terminal.vanish()
     until(lambda: not running(int(process)), "its end")
+
+
+def test_standard_input_is_the_capture_and_keys_come_from_the_terminal(tmp_path, terminal):
+    path = capture(tmp_path / "a.jsonl", CALL)
+    terminal.shows("ready")
+    for number, command in enumerate((f"gzip -c {path} | {mcpspy('tui', '-')}", f"{mcpspy('tui', '-')} < {path}")):
+        terminal.type(f"{command}; echo {number} has status $?", "Enter")
+        terminal.shows("The server ended during tools/call forecast")
+        terminal.type("1")
+        terminal.shows("request · client → server · id 1")
+        terminal.type("Escape")
+        terminal.shows("w problems")
+        until(lambda: "id 1" not in terminal.screen(), "the problems")
+        terminal.type("Escape")
+        terminal.shows("1 session, 0 live · standard input")
+        terminal.type("q")
+        terminal.shows(f"{number} has status 0")
+        assert not terminal.alternate()
+    terminal.type("echo still $((40 + 2))", "Enter")
+    terminal.shows("still 42")

@@ -49,7 +49,7 @@ CHECK = (
         Positional(
             "captures",
             "CAPTURE|DIR",
-            "a directory stands for its *.jsonl files; default: the newest capture",
+            "a directory stands for its *.jsonl and *.jsonl.gz files; default: the newest capture",
             many="*",
         ),
         Option(
@@ -140,7 +140,7 @@ CHECK = (
         "write a lock file of what servers offer",
         "Write a lock file of what servers offer: capabilities, instructions, tools, prompts, resources and "
         "resource templates, as captures show it or as the server answers now. No tool is called.",
-        Positional("captures", "CAPTURE|DIR", "a directory stands for its *.jsonl files", many="*"),
+        Positional("captures", "CAPTURE|DIR", "a directory stands for its *.jsonl and *.jsonl.gz files", many="*"),
         URL,
         HEADER,
         Option("--name", placeholder="NAME", text="name of the server in the file (default: its own)"),

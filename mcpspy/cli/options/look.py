@@ -46,7 +46,7 @@ LOOK = (
         "show",
         "print a capture as a timeline",
         "Print a capture as a timeline.",
-        Positional("capture", "CAPTURE", "default: the newest capture", many="?"),
+        Positional("capture", "CAPTURE", "default: the newest capture; - is standard input", many="?"),
         Option(
             "--long",
             text="print each message below its row, as people read it: text with its line breaks, JSON within strings "

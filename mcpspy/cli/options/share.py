@@ -96,7 +96,7 @@ SHARE = (
         "convert captures: HAR, Mermaid, Perfetto, CSV, curl, Parquet",
         "Convert captures to formats of other programs. Secrets are kept: run 'mcpspy scrub' first if you "
         "give the result to somebody else.",
-        Positional("captures", "CAPTURE|DIR", "a directory stands for its *.jsonl files", many="+"),
+        Positional("captures", "CAPTURE|DIR", "a directory stands for its *.jsonl and *.jsonl.gz files", many="+"),
         Option(
             "--format",
             placeholder="FORMAT",

@@ -7,7 +7,7 @@ from mcpspy.cli.options import Option, Positional
 
 SEVERITIES = ("error", "warning", "info")
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
-CAPTURE = Positional("capture", "CAPTURE")
+CAPTURE = Positional("capture", "CAPTURE", "a file, which may be compressed (.jsonl.gz); - is standard input")
 ALL_CAPTURES = Positional("captures", "CAPTURE|DIR", "default: the capture directory", many="*")
 CAPTURE_DIRECTORY = Positional("directory", "DIR", "default: the capture directory", many="?")
 FOLDER_OF_CAPTURES = Option("--capture-dir", placeholder="DIR", dest="folder", text="write the captures into DIR")

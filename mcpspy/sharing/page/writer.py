@@ -102,7 +102,7 @@ def readings(shared: Shared) -> int:
 
 def is_too_large(capture: Capture) -> bool:
     """Return whether a capture is larger than a page may be; the number of its rows is known only after reading it."""
-    return sum(map(os.path.getsize, capture.paths)) > MOST_BYTES
+    return capture.size > MOST_BYTES
 
 
 def refuse_too_large(capture: Capture, wanted: Filter | None) -> NoReturn:

@@ -97,12 +97,12 @@ def test_a_capture_that_cannot_be_replaced_stays_as_it_is(tmp_path, monkeypatch)
     path.write_text("old")
 
     def fails(_, beside):
-        Path(beside).write_text("ne")
+        beside.write(b"ne")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(shutil, "copyfile", fails)
+    monkeypatch.setattr(shutil, "copyfileobj", fails)
     with pytest.raises(CaptureError, match=r"cannot replace .*c\.jsonl: No space left on device"):
-        accept("new.jsonl", str(path))
+        accept(str(path), str(path))
     assert (path.read_text(), os.listdir(tmp_path)) == ("old", ["c.jsonl"])
 
 
