@@ -69,11 +69,11 @@ def _over(plan: Plan, path: str, rows: int, asked: dict[str, tuple[str, int]], s
 
 def _filter(terminal: Terminal, text: str, hits: int, plan: Plan) -> tuple[int, int, list[int]]:
     """Type a filter and remove it. Return the nanoseconds to its first hits and to all hits, and for keys meanwhile."""
-    seen = {"first": 0, "all": 0}
+    seen = {"first": 0, "all": 0, "rows": 0}
 
     def watch(written: str) -> bool:
         for count, _, progress in _COUNT.findall(written):
-            number = int(count.replace(",", ""))
+            seen["rows"] = number = int(count.replace(",", ""))
             seen["first"] = seen["first"] or (number > 0 and monotonic_ns())
             seen["all"] = seen["all"] or (number == hits and not progress and monotonic_ns())
         return bool(seen["first"])
@@ -89,8 +89,8 @@ def _filter(terminal: Terminal, text: str, hits: int, plan: Plan) -> tuple[int, 
         pause = monotonic_ns() + 50_000_000 + len(samples) * 7_919_000 % 50_000_000  # not in step with the application
         while (left := pause - monotonic_ns()) > 0:
             watch(terminal.read(left / 1e9)[1])
-        if hits < 2:
-            continue  # there is no other row to move to
+        if seen["rows"] < 2:
+            continue  # there is no other row to move to: the selected row is shown before others are found
         pressed = terminal.press("j" if len(samples) % 2 == 0 else "k")
         samples.append(terminal.until(lambda written: (watch(written), _SELECTED.search(written))[1], 10) - pressed)
     terminal.press("\x1b")

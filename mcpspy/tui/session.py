@@ -343,6 +343,9 @@ class SessionScreen(Screen[None]):
     def _typed(self) -> None:
         """Filter while the user types."""
         prompt = self.query_one(Prompt)
+        if prompt.kind == "filter" and prompt.text.strip() == self._filter:
+            prompt.tell("")
+            return  # of keys that come together, the first applies the whole text, and the last come after Enter
         self._before = self._before or (self._filter, self._rows.selected)
         if prompt.kind == "filter":
             self._apply(prompt.text, self._before[1])

@@ -277,6 +277,7 @@ class Detail(Container):
         self._selected: Subject | None = None
         self._subjects: list[Subject | None] = [None, None]  # by pane
         self._form = ""  # what the user has chosen; empty: each message has the form that suits it
+        self._title = ""
         self._pair = False
         self._folds: dict[tuple[str | None, str], Folds] = {}  # by method and kind of message
         self._sections: dict[str, bool] = {}
@@ -326,7 +327,10 @@ class Detail(Container):
         place = document.place(self.pane.cursor) if document and len(document) else ""
         rows, _ = self._subject() or ([], _NOTHING)
         usual = not self._form or not rows or self._form == default_form(rows[0])
-        self.border_title = Plain(printable(place, 200) or ("" if usual else f" {self._form} "))
+        title = printable(place, 200) or ("" if usual else f" {self._form} ")
+        if title != self._title:  # to set it draws all again
+            self._title = title
+            self.border_title = Plain(title)
 
     def on_descendant_focus(self) -> None:
         """Update the title when the focus moves to the other message of the pair."""

@@ -129,6 +129,36 @@ def test_escape_while_typing_takes_the_filter_and_the_row_of_before(calls):
     play(scenario, calls)
 
 
+def test_a_filter_and_a_search_whose_keys_come_together_with_enter_as_if_pasted(calls):
+    async def scenario(pilot):
+        rows = await opened(pilot)
+
+        async def pasted(*keys):
+            for key in keys:
+                pilot.app.simulate_key(key)
+            await until(pilot, lambda: pilot.app.focused is rows)
+
+        await pasted("ctrl+f", *"warming", "enter")
+        await until(pilot, lambda: rows.selected == 11)
+
+        rows.move_to(0)
+        await pasted("slash", *"kind:request", "enter")
+        await until(pilot, lambda: numbers(pilot) == [5, 7, 9])
+        await pilot.press("down")
+        await typed(pilot, "slash", " ping", enter=False)
+        await until(pilot, lambda: numbers(pilot) == [9])
+        await pilot.press("escape")
+        await until(pilot, lambda: numbers(pilot) == [5, 7, 9])
+        assert rows.selected == 7
+
+        await typed(pilot, "slash", ">(", enter=False)
+        await until(pilot, lambda: wrong(pilot))
+        await pilot.press("backspace", "backspace")  # the filter in force again
+        await until(pilot, lambda: not wrong(pilot))
+
+    play(scenario, calls)
+
+
 def test_rows_that_stream_in_are_filtered_and_followed_while_a_filter_is_typed(tmp_path):
     writer = begin(tmp_path / "a.jsonl")
     record(writer, PINGS)
