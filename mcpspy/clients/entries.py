@@ -8,6 +8,7 @@ of these in an object called `transport`. A problem of an entry is a `Refusal` w
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from mcpspy.capture.location import printable_name
@@ -115,6 +116,8 @@ class Wrapped(NamedTuple):
     @property
     def ours(self) -> bool:
         """Whether the launcher only starts mcpspy, so that the server's own command remains without it."""
+        if self.options and not self.options[0].startswith("-"):  # the command begins there, and `--` is in it
+            return False
         first, *more = self.launcher
         starter = " ".join([re.split(r"[/\\]", first)[-1].lower().removesuffix(".exe"), *more[:-1]])
         return not more or more == ["-m", "mcpspy"] or starter in ("uvx", "uv tool run", "pipx run")
@@ -258,9 +261,12 @@ def wrapped(words: Sequence[str]) -> Wrapped | None:
     return None
 
 
-def in_a_shell(words: Sequence[str]) -> bool:
-    """Return whether one of the words is a shell command line with mcpspy in front of a command."""
-    return any(re.search(r"(?:^|[\s/\\'\"])mcpspy(?:\.exe)?['\"]?\s+wrap\s", word) for word in words)
+def wrapped_otherwise(words: Sequence[str]) -> bool:
+    """Return whether mcpspy is in front of a command in a form that cannot be undone: in a shell, or without `--`."""
+    in_a_shell = re.compile(r"(?:^|[\s/\\'\"])mcpspy(?:\.exe)?['\"]?\s+wrap\s")
+    return any(map(in_a_shell.search, words)) or any(
+        _is_mcpspy(word) and after == "wrap" for word, after in pairwise(words)
+    )
 
 
 def _is_mcpspy(word: str) -> bool:

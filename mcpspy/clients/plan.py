@@ -19,12 +19,12 @@ from mcpspy.clients.entries import (
     Refusal,
     Unroutable,
     entries,
-    in_a_shell,
     launch,
     only_switched,
     remote,
     unknown,
     wrapped,
+    wrapped_otherwise,
 )
 from mcpspy.clients.formats import JSON, TOML, YAML, member, read
 from mcpspy.clients.launcher import NAME, is_agent
@@ -138,7 +138,7 @@ def _wrap(text: str, form: str, entry: Entry, launched: Launch, launcher: Sequen
     words = launched.words
     if is_agent(words):
         return Step(entry.name, LEAVE, "mcpspy itself, for agents", words, notes=_notes(entry))
-    if wrapped(words) or in_a_shell(words):
+    if wrapped(words) or wrapped_otherwise(words):
         return Step(entry.name, LEAVE, "wrapped already", words, notes=_notes(entry))
     own = ("wrap", "--name", entry.label, "--")
     becomes, notes = (*launcher, *own, *words), _notes(entry)
@@ -158,7 +158,7 @@ def _wrap(text: str, form: str, entry: Entry, launched: Launch, launcher: Sequen
 
 def _unwrap(text: str, form: str, entry: Entry, launched: Launch, before: Entry | None, named: bool) -> Step:
     behind = wrapped(launched.words)
-    if not behind and in_a_shell(launched.words):
+    if not behind and wrapped_otherwise(launched.words):
         raise Refusal(_BY_HAND)
     if not behind:
         itself = is_agent(launched.words)

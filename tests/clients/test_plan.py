@@ -421,3 +421,12 @@ def test_the_time_grows_with_the_number_of_servers(entry):
     with proportionate(2):
         planned = plan.install(text, found, machine, [], ["mcpspy"], {})
         assert plan.uninstall(planned.text, found, machine, [], {}, text).text == text
+
+
+@each("args", [["wrap", "npx"], ["wrap", "npx", "--", "x"], ["-m", "mcpspy", "wrap", "npx"]])
+def test_a_server_that_was_wrapped_by_hand_without_a_separator_is_left_as_it_is(args):
+    """V-03: such a command works, but only a person knows where the server's own command begins."""
+    text = one(json.dumps({"command": "python3" if "-m" in args else "mcpspy", "args": args}))
+    assert [step.action for step in put_on(text).steps] == [LEAVE]
+    [step] = take_off(text, names=["s"]).steps
+    assert (step.action, "undo it by hand" in step.detail) == (CANNOT, True)
