@@ -76,7 +76,7 @@ def wrap(arguments: list[str]) -> int:
 def _parsed(words: "Iterator[str]") -> "tuple[dict[str, Any] | None, list[str]]":
     """Return the values of the options, and the command of the server; None instead of values if the help is wanted.
 
-    The options end at the word `--`, or at the first word that is none: the MCP Inspector with `--cli` removes each
+    The options end at the word `--`, or before the first word without a dash: the MCP Inspector with `--cli` removes each
     `--` from the command that it starts. Choices and converters are not known here: the table has none.
     """
     known = WRAP.named_options

@@ -95,10 +95,14 @@ def candidates(place: Place, machine: Machine) -> list[str]:
         if value := machine.environ.get(variable, "").strip():
             return [paths.normpath(paths.join(machine.cwd, value, below))]
     template = place.path if isinstance(place.path, str) else place.path.get(machine.platform)
-    if template is None:
-        return []
+    return paths_of(template, machine) if template is not None else []
+
+
+def paths_of(template: str, machine: Machine, name: str = "") -> list[str]:
+    """Return the paths that a template of the table stands for, the nearest first; `name` is that of a server."""
+    paths = machine.paths
     folders = [folder.rstrip("/") for folder in projects(machine)] if "{project}" in template else [""]
-    names = {"home": machine.home, **_settings(machine)}
+    names = {"home": machine.home, "name": name, **_settings(machine)}
     if "*" in template:  # a pattern: the names themselves are literal
         names, folders = {name: glob.escape(path) for name, path in names.items()}, [*map(glob.escape, folders)]
     return [paths.normpath(template.format(**names, project=folder)) for folder in folders]
@@ -122,13 +126,15 @@ def _settings(machine: Machine) -> dict[str, str]:
     """Return the directories for a user's settings; on Windows, `local` are those that do not roam."""
     paths, home, environ = machine.paths, machine.home, machine.environ
     xdg = environ.get("XDG_CONFIG_HOME", "").strip() or paths.join(home, ".config")
+    data = environ.get("XDG_DATA_HOME", "").strip() or paths.join(home, ".local", "share")
+    cache = environ.get("XDG_CACHE_HOME", "").strip() or paths.join(home, ".cache")
+    config, local = xdg, ""
     if machine.platform == "win32":
-        data = paths.join(home, "AppData")
-        config = environ.get("APPDATA", paths.join(data, "Roaming"))
-        return {"config": config, "local": environ.get("LOCALAPPDATA", paths.join(data, "Local")), "xdg": xdg}
-    if machine.platform == "darwin":
-        return {"config": paths.join(home, "Library", "Application Support"), "local": "", "xdg": xdg}
-    return {"config": xdg, "local": "", "xdg": xdg}
+        config = environ.get("APPDATA", paths.join(home, "AppData", "Roaming"))
+        local = environ.get("LOCALAPPDATA", paths.join(home, "AppData", "Local"))
+    elif machine.platform == "darwin":
+        config, cache = (paths.join(home, "Library", folder) for folder in ("Application Support", "Caches"))
+    return {"config": config, "local": local, "xdg": xdg, "data": data, "cache": cache}
 
 
 def find(client: Client, machine: Machine, scope: str | None = None) -> list[Found]:

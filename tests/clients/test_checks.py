@@ -91,9 +91,9 @@ def test_a_command_that_a_desktop_program_may_not_find_is_noted(here, tmp_path):
 
 
 def test_what_only_the_client_knows_is_not_started(here):
-    *_, check = of_server(server(["echo", "${input:key}"], environ={"A": "${other}"}), here)
+    *_, check = of_server(server(["echo", "${input:key}"], environ={"A": "${config:other}"}), here)
     assert check.level == NOTE
-    assert "${input:key}, ${other}" in check.text
+    assert "${config:other}, ${input:key}" in check.text
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_server_is_started_as_the_client_would(here, tmp_path):
     assert said.endswith(here.cwd)
 
 
-@pytest.mark.parametrize("cwd", ["WORK/here", "here", "${workspaceFolder}/here"])
+@pytest.mark.parametrize("cwd", ["WORK/here", "here"])
 def test_a_command_with_a_path_is_looked_for_in_the_server_s_directory(here, tmp_path, monkeypatch, cwd):
     """This is what the system does, whatever the working directory of doctor is."""
     (tmp_path / "home" / "work" / "here").mkdir()
