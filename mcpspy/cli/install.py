@@ -11,7 +11,8 @@ from itertools import groupby
 from mcpspy.cli.installation import install_command
 from mcpspy.cli.output import confirmed
 from mcpspy.clients import routes
-from mcpspy.clients.checks import in_shell, stale
+from mcpspy.clients.check import in_shell
+from mcpspy.clients.checks import stale
 from mcpspy.clients.drafts import Draft, agents, installs, uninstalls, write
 from mcpspy.clients.entries import wrapped
 from mcpspy.clients.launcher import fleeting, launcher

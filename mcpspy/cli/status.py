@@ -11,7 +11,8 @@ from mcpspy.capture.listing import Listed, captures
 from mcpspy.capture.location import directory
 from mcpspy.capture.records import Header
 from mcpspy.clients import routes
-from mcpspy.clients.checks import PROBLEM, Check, of_captures, of_config, of_server, resolves, stale
+from mcpspy.clients.check import PROBLEM, Check
+from mcpspy.clients.checks import of_captures, of_config, of_names, of_server, resolves, stale
 from mcpspy.clients.formats import JSON, TOML
 from mcpspy.clients.places import Found, Machine, find, present
 from mcpspy.clients.servers import Server, has_variable, servers, untrusted
@@ -126,12 +127,14 @@ def run_doctor(options: argparse.Namespace) -> int:
     """Print the checks; exit status 1 if there is a problem."""
     machine = Machine.here()
     problems = _print(of_captures(machine), "")
-    for found, own, broken in _chosen(options.target, machine):
+    chosen = _chosen(options.target, machine)
+    for found, own, broken in chosen:
         print(f"{found.client.name}, {found.place.scope}: {printable(found.path, 4096)}")
         if broken:
             problems += _print([Check(PROBLEM, broken, _CORRECT.get(found.place.form, _CORRECT[JSON]))], "  ")
             continue
         problems += _print(of_config(found, machine), "  ")
+        problems += _print(of_names([(place, theirs) for place, theirs, _ in chosen], found), "  ")
         for server in own:
             print(f"  {printable(server.name, 100)}")
             problems += _print(of_server(server, machine, named=server.name == options.target), "    ")

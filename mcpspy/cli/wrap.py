@@ -76,8 +76,8 @@ def wrap(arguments: list[str]) -> int:
 def _parsed(words: "Iterator[str]") -> "tuple[dict[str, Any] | None, list[str]]":
     """Return the values of the options, and the command of the server; None instead of values if the help is wanted.
 
-    The options end at the word `--`, or before the first word without a dash: the MCP Inspector with `--cli` removes each
-    `--` from the command that it starts. Choices and converters are not known here: the table has none.
+    The options end at the word `--`, or before the first word without a dash: the MCP Inspector with `--cli` removes
+    each `--` from the command that it starts. Choices and converters are not known here: the table has none.
     """
     known = WRAP.named_options
     found: dict[str, Any] = {it.dest: [] if it.many else it.default for it in WRAP.options}

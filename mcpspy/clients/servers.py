@@ -29,7 +29,8 @@ _BARE = re.compile(r"\$(?P<bare>[A-Za-z_]\w*)")
 _DOLLAR = re.compile(f"{_VARIABLE.pattern}|{_BARE.pattern}")
 _OF_ENVIRONMENT = re.compile(r"[A-Za-z_]\w*(?::-.*)?", re.DOTALL)
 _LIKE = re.compile(
-    r"\$\{[A-Za-z_][\w.]{0,99}(?::[^{}]{0,99})?\}|\$\{\{ ?[\w.]{1,99} ?\}\}|(?<![${])\{env:[A-Za-z_]\w{0,99}\}|\$env:[A-Za-z_]\w*"
+    r"\$\{[A-Za-z_][\w.]{0,99}(?::[^{}]{0,99})?\}|\$\{\{ ?[\w.]{1,99} ?\}\}"
+    r"|(?<![${])\{env:[A-Za-z_]\w{0,99}\}|\$env:[A-Za-z_]\w*"
 )
 _OWN = ("userHome", "workspaceFolder", "workspaceFolderBasename", "pathSeparator", "/", "execPath", "cwd")
 

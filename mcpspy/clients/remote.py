@@ -1,0 +1,342 @@
+"""The checks of a remote server: its type, its headers, and what one request gets.
+
+The request is what the client sends first: for Streamable HTTP a POST with `initialize`, for HTTP+SSE a GET of the
+stream. It has the headers of the entry. Nothing else is sent, no redirect is followed, and nothing is sent at all if
+the entry has a mistake. What came back is shown without the values of the headers, which a server may repeat.
+"""
+
+import http.client
+import re
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from mcpspy import __version__
+from mcpspy.clients.check import FINE, NOTE, PROBLEM, Check, as_member
+from mcpspy.clients.mistakes import of_texts, placeholders
+from mcpspy.clients.places import Machine
+from mcpspy.clients.servers import Server, expanded, unresolved
+from mcpspy.clients.table import BOTH, HTTP, SSE
+from mcpspy.json_values import member
+from mcpspy.secrets.redactor import shown
+from mcpspy.secrets.tokens import replaced
+from mcpspy.spec.revisions import NEWEST_HANDSHAKE
+from mcpspy.transport.client import request_line
+from mcpspy.transport.http_client import HEADERS, connection_to, request_target
+from mcpspy.wire.jsonrpc import Error, Result, parse
+from mcpspy.wire.sse import Events, parse_event
+
+PATIENCE = 10.0
+"""Seconds to connect, for each read, and for the whole response."""
+_MOST = 256 << 10  # bytes of a response
+_EXCERPT = 160  # characters of a body
+_HELD = ("headers", "http_headers")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_LOGIN = "Authorization"
+_SCHEMES = ("Bearer", "Basic", "bearer", "basic")
+_SHORTEST = 4  # characters of a secret; shorter ones are parts of many words
+_BROKEN = (OSError, http.client.HTTPException, ValueError)
+
+
+@dataclass(slots=True)
+class Response:
+    """What came back for the one request."""
+
+    status: int = 0
+    reason: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """By names in lower case."""
+    body: bytes = b""
+    seconds: float = 0
+    trouble: Exception | None = None
+    """Why there is no response."""
+
+    @property
+    def kind(self) -> str:
+        """The media type."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def headers_of(server: Server) -> dict[str, str]:
+    """Return the headers in the entry of a server, with its variables."""
+    holder: Any = server.members.get("requestOptions")
+    holders = [server.members, holder if isinstance(holder, dict) else {}]
+    found = [one[key] for one in holders for key in _HELD if isinstance(one.get(key), dict)]
+    return {name: str(value) for headers in found for name, value in headers.items() if value is not None}
+
+
+def mistakes_of(server: Server, machine: Machine) -> Iterator[Check]:
+    """Check the entry of a remote server, without sending anything."""
+    yield from _of_type(server)
+    yield from _of_headers(server, machine)
+    if server.url is not None:
+        yield from _of_url(server.url, server, machine)
+
+
+def of_request(server: Server, machine: Machine) -> Iterator[Check]:
+    """Send the one request to a server whose entry has no mistake, and check what comes back."""
+    client = server.found.client
+    url = expanded(server.url or "", client, machine)
+    headers = {name: expanded(value, client, machine) for name, value in headers_of(server).items()}
+    headers |= _from_environment(server, machine)
+    yield from of_response(request(url, headers, transport_of(server)), url, headers, server)
+
+
+def transport_of(server: Server) -> str:
+    """Return the transport with which the client connects; empty if it does not."""
+    client = server.found.client
+    key = next((key for key in client.remote if key in server.members), "")
+    kind = server.members.get("type")
+    if key in client.typed:
+        return client.typed[key]
+    return client.types.get(kind, "") if client.types and isinstance(kind, str) else client.untyped
+
+
+def _type_for(server: Server, transport: str) -> str:
+    """Return what to write so that the client uses this transport."""
+    client = server.found.client
+    key = next((key for key, value in client.typed.items() if value == transport), "")
+    if key:
+        return f"rename its url to {key}"
+    value = next((value for value, used in client.types.items() if used in (transport, BOTH)), "")
+    return f"write {as_member('type', value)}" if value else "correct its URL"
+
+
+def _of_type(server: Server) -> Iterator[Check]:
+    client, kind = server.found.client, server.members.get("type")
+    if transport_of(server):
+        return
+    if not client.types:
+        yield Check(
+            PROBLEM,
+            f"{client.name} starts only stdio servers from this file",
+            f"add it as a connector in {client.name}, or write"
+            f" {as_member('command', 'npx')}, {as_member('args', ['-y', 'mcp-remote', shown(server.url or '')])}",
+        )
+    elif kind is None:
+        yield Check(PROBLEM, f"{client.name} takes an entry without a type for a stdio server", _type_for(server, HTTP))
+    else:
+        known = ", ".join(client.types)
+        yield Check(PROBLEM, f"its type is {kind!r}, and {client.name} knows {known}", _type_for(server, HTTP))
+
+
+def _of_headers(server: Server, machine: Machine) -> Iterator[Check]:
+    headers = headers_of(server)
+    yield from of_texts({f"the header {name}": value for name, value in headers.items()}, server)
+    yield from placeholders({f"the header {name}": value for name, value in headers.items()})
+    for name, value in headers.items():
+        clean = expanded(value, server.found.client, machine)
+        yield from _of_unset(f"the header {name}", value, server, machine)
+        if not _HEADER_VALUE.fullmatch(clean) or clean != clean.strip():
+            what = "a blank at an end, a line break, or a character that no header can have"
+            yield Check(PROBLEM, f"the header {name} has {what}", "copy its value again")
+        scheme = clean.split()[:1]
+        if name.title() == _LOGIN and scheme and clean.split()[1:2] == scheme:
+            yield Check(PROBLEM, f"the header {name} has {scheme[0]} twice", f"write {scheme[0]} once")
+        elif name.title() == _LOGIN and len(clean.split()) == 1:
+            yield Check(
+                PROBLEM, f"the header {name} has a value without a scheme", "write Bearer and a blank before the value"
+            )
+
+
+def _of_url(url: str, server: Server, machine: Machine) -> Iterator[Check]:
+    yield from of_texts({"its URL": url}, server)
+    yield from placeholders({"its URL": re.sub(r"[/?&=:@#]", " ", url.replace("://", " "))})
+    yield from _of_unset("its URL", url, server, machine)
+    try:
+        parts = urlsplit(expanded(url, server.found.client, machine))
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        valid = False
+    if not valid or re.search(r"\s", url):
+        yield Check(
+            PROBLEM, f"its URL is not valid: {shown(url)}", "write it in full: https://HOST/PATH, without blanks"
+        )
+
+
+def _of_unset(where: str, text: str, server: Server, machine: Machine) -> Iterator[Check]:
+    client = server.found.client
+    for name in unresolved(text, client, machine):
+        if name.startswith(("env:", "input:")) or name.isidentifier():
+            known = "asks for" if name.startswith("input:") else "needs"
+            level = NOTE if name.startswith("input:") else PROBLEM
+            variable = name.removeprefix("env:").removeprefix("input:")
+            yield Check(
+                level, f"{where} {known} {variable}, which is not set here",
+                f"set that where {client.name} is started, and here",
+            )  # fmt: skip
+
+
+def _from_environment(server: Server, machine: Machine) -> dict[str, str]:
+    """Return the headers whose values Codex takes from variables."""
+    named = server.members.get("env_http_headers")
+    headers = dict(named) if isinstance(named, dict) else {}
+    found = {name: machine.environ.get(str(variable), "") for name, variable in headers.items()}
+    token = machine.environ.get(str(server.members.get("bearer_token_env_var")), "")
+    return {name: value for name, value in found.items() if value} | ({_LOGIN: f"Bearer {token}"} if token else {})
+
+
+def request(url: str, headers: Mapping[str, str], transport: str) -> Response:
+    """Send the one request, and return what came back, up to the first message of a stream."""
+    method, line = ("GET", None) if transport == SSE else ("POST", _initialize())
+    response, begun = Response(), time.monotonic()
+    try:
+        connection = connection_to(url, PATIENCE)
+        try:
+            connection.request(method, request_target(url), line, HEADERS[method] | {**headers})
+            got = connection.getresponse()
+            response.status, response.reason = got.status, got.reason
+            response.headers = {name.lower(): value for name, value in got.getheaders()}
+            response.body = _body(got, response.kind, begun + PATIENCE)
+        finally:
+            connection.close()
+    except _BROKEN as error:
+        response.trouble = error
+    response.seconds = time.monotonic() - begun
+    return response
+
+
+def _initialize() -> bytes:
+    information = {"name": "mcpspy-doctor", "version": __version__}
+    params = {"protocolVersion": NEWEST_HANDSHAKE.value, "capabilities": {}, "clientInfo": information}
+    return request_line(1, "initialize", params)
+
+
+def _body(got: http.client.HTTPResponse, kind: str, due: float) -> bytes:
+    """Return the body, or the data of the first event that has some."""
+    events, body, block = Events(), b"", b""
+    while len(body) < _MOST and time.monotonic() < due:
+        try:
+            chunk = got.read1(65536)
+        except TimeoutError:
+            break
+        if not chunk:
+            break
+        body += chunk
+        if kind == "text/event-stream":
+            for raw, more, _ in events.feed(chunk):
+                block += raw
+                if not more:
+                    event, block = parse_event(block), b""
+                    if event.data:
+                        return event.data
+    return b"" if kind == "text/event-stream" else body
+
+
+def of_response(response: Response, url: str, headers: Mapping[str, str], server: Server) -> Iterator[Check]:
+    """Check what came back."""
+    secrets = [*headers.values(), urlsplit(url).query]
+    for check in _judged(response, url, headers, server):
+        yield Check(check.level, _without(check.text, secrets), _without(check.fix, secrets))
+
+
+def _judged(response: Response, url: str, headers: Mapping[str, str], server: Server) -> Iterator[Check]:
+    transport, status = transport_of(server), response.status
+    got = f"HTTP {status} {response.reason}".rstrip()
+    if response.trouble is not None:
+        yield _of_trouble(response.trouble, url)
+    elif 200 <= status < 300:
+        yield from _of_success(response, url, server)
+    elif 300 <= status < 400:
+        where = urljoin(url, response.headers.get("location", ""))
+        yield Check(PROBLEM, f"it redirects to {shown(where)} ({got})", f"write that URL: {shown(where)}")
+    elif status in (401, 403):
+        yield from _of_refusal(response, got, headers, server)
+    elif status in (400, 404, 405) and transport == BOTH:
+        yield Check(NOTE, f"it accepts no POST ({got}); {server.found.client.name} then tries HTTP+SSE")
+    elif status == 405:
+        other = HTTP if transport == SSE else SSE
+        method = "GET" if transport == SSE else "POST"
+        yield Check(PROBLEM, f"it accepts no {method} ({got}), so it may speak {other}", _type_for(server, other))
+    elif status == 404:
+        yield Check(PROBLEM, f"there is nothing at this path ({got})", "correct the path; most servers are at /mcp")
+    else:
+        yield Check(PROBLEM, f"it answered {got}{_excerpt(response)}", "see its log; the client gets the same answer")
+
+
+def _of_success(response: Response, url: str, server: Server) -> Iterator[Check]:
+    """Check a response that is not an error of HTTP."""
+    transport = transport_of(server)
+    if transport == SSE:
+        if response.kind != "text/event-stream":
+            yield Check(PROBLEM, f"it sent {response.kind or 'nothing'}, not an event stream", _type_for(server, HTTP))
+            return
+        endpoint = response.body.decode(errors="replace")
+        if not endpoint:
+            yield Check(PROBLEM, "its stream names no endpoint", _type_for(server, HTTP))
+        elif urlsplit(urljoin(url, endpoint))[:2] != urlsplit(url)[:2]:
+            yield Check(
+                PROBLEM, f"its stream names an endpoint at another origin: {shown(endpoint)}",
+                "configure the public URL of the server",
+            )  # fmt: skip
+        else:
+            yield Check(FINE, f"the stream began after {response.seconds:.1f} s, its endpoint is {shown(endpoint)}")
+        return
+    answer = next((body for body in parse(response.body) if isinstance(body, Result | Error)), None)
+    if isinstance(answer, Result):
+        yield Check(FINE, f"initialize was answered after {response.seconds:.1f} s{_identity(answer.result)}")
+    elif isinstance(answer, Error):
+        why = member(answer.error, "message")
+        yield Check(NOTE, f"it answered initialize with an error: {why if isinstance(why, str) else answer.error}")
+    else:
+        what = "a web page" if "html" in response.kind else "no message of MCP"
+        yield Check(
+            PROBLEM, f"it answered with {what}{_excerpt(response)}", "correct the path; most servers are at /mcp"
+        )
+
+
+def _of_refusal(response: Response, got: str, headers: Mapping[str, str], server: Server) -> Iterator[Check]:
+    sent = [name for name in headers if name.title() == _LOGIN or "key" in name.lower() or "token" in name.lower()]
+    challenge = response.headers.get("www-authenticate", "")
+    if sent:
+        yield Check(PROBLEM, f"it does not accept the header {', '.join(sent)} ({got})", "write a valid token into it")
+    elif "resource_metadata" in challenge:
+        yield Check(NOTE, f"it requires a login, and names where; {server.found.client.name} may offer that ({got})")
+    else:
+        yield Check(
+            PROBLEM, f"it requires credentials, and names no place to log in ({got})",
+            'write "headers": {"Authorization": "Bearer TOKEN"} with your own token into its entry',
+        )  # fmt: skip
+
+
+def _of_trouble(error: Exception, url: str) -> Check:
+    """Return why there is no response."""
+    host, why = urlsplit(url).netloc.rpartition("@")[2], str(getattr(error, "strerror", None) or error)
+    if isinstance(error, ConnectionRefusedError):
+        return Check(PROBLEM, f"nothing listens on {host}", "start the server, or correct the URL")
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return Check(
+            PROBLEM, f"the certificate of {host} is not trusted: {error.verify_message}",
+            "trust its authority in the client, or correct the name in the URL",
+        )  # fmt: skip
+    if isinstance(error, ssl.SSLError):
+        return Check(PROBLEM, f"{host} does not speak TLS: {why}", "write http:// if the server is on this machine")
+    if isinstance(error, TimeoutError):
+        return Check(PROBLEM, f"{host} sent nothing for {PATIENCE:.0f} s", "is it up, and reachable from here?")
+    if isinstance(error, http.client.HTTPException | ConnectionResetError):
+        return Check(PROBLEM, f"{host} does not answer in HTTP", "write https:// if its port is one for TLS")
+    return Check(PROBLEM, f"{host} cannot be reached: {why}", "correct the host in the URL")
+
+
+def _excerpt(response: Response) -> str:
+    text = " ".join(response.body[:_MOST].decode(errors="replace").split())
+    title = re.search(r"(?i)<title[^>]*>([^<]*)", text)
+    return f": {(title[1] if title else text)[:_EXCERPT]}" if text else ""
+
+
+def _without(text: str, secrets: list[str]) -> str:
+    """Return a text without these secrets, which a server may have repeated, and without all that looks like one."""
+    for secret in secrets:
+        for word in (secret, *re.split(r"[\s=&]+", secret)):
+            text = text.replace(word, "«withheld»") if len(word) >= _SHORTEST and word not in _SCHEMES else text
+    return replaced(text, lambda _: "«withheld»")
+
+
+def _identity(result: Any) -> str:
+    """Return name, version and revision of a server, as far as they are texts."""
+    named = [member(result, "serverInfo", "name"), member(result, "serverInfo", "version")]
+    parts = [" ".join(it for it in named if isinstance(it, str)), member(result, "protocolVersion")]
+    return "".join(f", {part}" for part in parts if part and isinstance(part, str))
