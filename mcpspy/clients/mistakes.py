@@ -216,8 +216,8 @@ def _of_container(start: Start) -> Iterator[Check]:
     if not _is_container(start.command):
         return
     program, begin = os.path.basename(start.command[0]), start.command.index("run") + 1
-    options, end = _options_of_run(start.command, begin)
-    words = Withheld().argv([*start.command[1:begin], "-i", *_kept(start.command[begin:end]), *start.command[end:]])
+    options, kept = _options_of_run(start.command[begin:])
+    words = Withheld().argv([*start.command[1:begin], "-i", *kept])
     fix = f"write {as_member('args', words)}"
     if "interactive" not in options:
         yield Check(
@@ -233,29 +233,33 @@ _FLAGS = {"i": "interactive", "t": "tty", "d": "detach"}
 _CLUSTER = re.compile(f"-([{_SHORT_SWITCHES}]*)")
 
 
-def _options_of_run(words: Sequence[str], begin: int) -> tuple[set[str], int]:
-    """Return which of `_FLAGS` are among the options of `docker run`, and where its options end."""
+def _options_of_run(words: Sequence[str]) -> tuple[set[str], list[str]]:
+    """Return which of `_FLAGS` are among the options of `docker run`, and the words without them."""
     found: set[str] = set()
-    at = begin
-    while at < len(words) and words[at].startswith("-") and words[at] != "--":
-        name, equals, value = words[at].partition("=")
-        on = value.lower() != "false"
-        at += 1
-        if name.startswith("--"):
-            found.update({name[2:]} & {*_FLAGS.values()} if on else ())
-            at += not equals and name not in _SWITCHES
-        elif cluster := _CLUSTER.match(name):
-            found.update(_FLAGS[letter] for letter in cluster[1] if letter in _FLAGS and on)
-            at += len(name) == len(cluster[0]) + 1 and not equals  # `-e NAME`, `-ie NAME`
-    return found, at
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        flags, takes, left = _option(name)
+        if value.lower() != "false":
+            found |= flags
+        kept += [left + equals + value] if left and not (flags and equals) else []
+        if not word.startswith("-") or word == "--":
+            break
+        if takes and not equals:
+            kept += [it for it in [next(rest, None)] if it is not None]
+    return found, [*kept, *rest]
 
 
-def _kept(options: Sequence[str]) -> Iterator[str]:
-    """Yield the options of `docker run` without those of `_FLAGS`."""
-    for word in options:
-        if word.partition("=")[0].removeprefix("--") in _FLAGS.values():
-            continue
-        cluster = _CLUSTER.fullmatch(word) if word != "-" else None
-        letters = "".join(letter for letter in cluster[1] if letter not in _FLAGS) if cluster else ""
-        if not cluster or letters:
-            yield f"-{letters}" if cluster else word
+def _option(name: str) -> tuple[set[str], bool, str]:
+    """Return which of `_FLAGS` a word has, whether a value follows it, and what is left of it without them."""
+    if name.startswith("--"):
+        flag = {name[2:]} & {*_FLAGS.values()}
+        return flag, name not in _SWITCHES, "" if flag else name
+    cluster = _CLUSTER.match(name)
+    if not cluster:
+        return set(), False, name
+    letters = "".join(letter for letter in cluster[1] if letter not in _FLAGS)
+    value = name[cluster.end() :]
+    flags = {_FLAGS[letter] for letter in cluster[1] if letter in _FLAGS}
+    return flags, len(value) == 1, f"-{letters}{value}" if letters or value else ""
