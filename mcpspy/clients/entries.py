@@ -15,7 +15,7 @@ from mcpspy.capture.location import printable_name
 from mcpspy.clients.formats import YAML
 from mcpspy.clients.places import Found, Machine, projects
 from mcpspy.clients.table import LIST, STRING, Client, Place
-from mcpspy.clients.tree import Member, Node, where
+from mcpspy.clients.tree import Member, Node, plain, where
 from mcpspy.errors import ConfigError, Unwrappable
 
 MOST_SERVERS = 10_000
@@ -27,8 +27,8 @@ class Refusal(Exception):
     """An entry cannot be changed because its form is unknown; the text is the reason. Used in this package only."""
 
 
-class Unroutable(Refusal):
-    """A remote server of a known form cannot go through the proxy; the text is the reason.
+class Unchangeable(Refusal):
+    """An entry of a known form must stay as it is, while others can be changed; the text is the reason.
 
     Used in this package only.
     """
@@ -68,6 +68,11 @@ class Entry:
         """Return the value of a member; None if there is none."""
         member = self.body.value.get(key) or self.members.get(key)
         return member.node.value if member else None
+
+    @property
+    def debugger(self) -> str:
+        """The type of the debugger with which the client starts it (`dev.debug`); empty without one."""
+        return debugger(plain(self.members["dev"].node)) if "dev" in self.members else ""
 
     @property
     def disabled(self) -> bool:
@@ -250,6 +255,13 @@ def unknown(entry: Entry) -> Refusal:
 def only_switched(entry: Entry) -> bool:
     """Return whether an entry only enables or disables a server that another file of the client defines (opencode)."""
     return set(entry.members) in ({"enabled"}, {"disabled"})
+
+
+def debugger(dev: object) -> str:
+    """Return the type of the debugger in the value of `dev`; empty if it has none."""
+    debug = dev.get("debug") if isinstance(dev, dict) else None
+    kind = debug.get("type") if isinstance(debug, dict) else None
+    return kind if isinstance(kind, str) else ""
 
 
 def wrapped(words: Sequence[str]) -> Wrapped | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mcpspy.clients.check import PROBLEM, Check, as_member, in_shell
+from mcpspy.clients.entries import debugger
 from mcpspy.clients.places import Machine
 from mcpspy.clients.probe import listening
 from mcpspy.clients.servers import Server, unexpanded
@@ -175,18 +176,16 @@ def _of_project_variables(start: Start) -> Iterator[Check]:
 def _of_debugger(start: Start) -> Iterator[Check]:
     """Check `dev.debug`: the client starts the debugger itself, and accepts only its own command for that."""
     server, client = start.server, start.server.found.client
-    kind = debugger(server.members.get("dev"))
-    wanted = client.debugs.get(kind)
-    if wanted is None:
+    program = client.debugs.get(debugger(server.members.get("dev")))
+    if program is None:
         return
-    program = {"debugpy": "python"}.get(kind, kind)
     if server.launcher:
         yield Check(
             PROBLEM,
             f"{client.name} starts the debugger of dev.debug only if {program} is the command, which is mcpspy now",
             f"remove dev.debug, or: mcpspy uninstall {client.id} {in_shell(server.name)}",
         )
-    elif not re.search(wanted, server.words[0]):
+    elif not re.search(rf"{program}[\d.]*$", server.words[0]):  # microsoft/vscode, mcpDevMode.ts
         yield Check(
             PROBLEM,
             f"{client.name} starts the debugger of dev.debug only if {program} is the command, not {server.words[0]}",
@@ -198,13 +197,6 @@ def _of_debugger(start: Start) -> Iterator[Check]:
             f"port {DEBUG_PORT}, which {client.name} uses for dev.debug, is in use by {user_of(DEBUG_PORT)}",
             "end that, or remove dev.debug",
         )
-
-
-def debugger(dev: object) -> str:
-    """Return the type of the debugger in the value of `dev`; empty if it has none."""
-    debug = dev.get("debug") if isinstance(dev, dict) else None
-    kind = debug.get("type") if isinstance(debug, dict) else None
-    return kind if isinstance(kind, str) else ""
 
 
 def _is_container(command: Sequence[str]) -> bool:

@@ -1,8 +1,8 @@
 """Where the configurations of clients are on a machine.
 
 Their paths depend on the home, the platform, the environment and the working directory. Everything except `find`,
-`present` and `sharing` is a pure function of a `Machine`, so the paths of every platform can be computed, and tested,
-on any platform.
+`in_file`, `present` and `sharing` is a pure function of a `Machine`, so the paths of every platform can be computed,
+and tested, on any platform.
 """
 
 import glob
@@ -11,11 +11,15 @@ import os
 import posixpath
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import NamedTuple
 
+from mcpspy.clients.apply import load
+from mcpspy.clients.formats import JSON, TOML, YAML, read
 from mcpspy.clients.table import CLIENTS, Client, Place
+from mcpspy.clients.tree import plain
+from mcpspy.errors import ConfigError, UsageError
 from mcpspy.foreign_file import read_foreign
 
 
@@ -145,6 +149,20 @@ def find(client: Client, machine: Machine, scope: str | None = None) -> list[Fou
         for path in (path for paths in (there if place.every else there[:1]) for path in paths):
             found.setdefault((os.path.realpath(path), place.root), Found(client, place, path))
     return [one for one in found.values() if scope in (None, one.place.scope)]
+
+
+def in_file(client: Client, path: str) -> Found:
+    """Return the file at `path` as a place of a client, of the form whose list of servers it has. Raises Error."""
+    form = {".toml": TOML, ".yaml": YAML, ".yml": YAML}.get(os.path.splitext(path)[1].lower(), JSON)
+    places = [place for place in client.places if place.form == form]
+    if not places:
+        raise UsageError(f"{client.name} has no configurations in {form.upper()}, so it cannot read {path}")
+    try:
+        keys = plain(read(load(path).text, form))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}" if path not in str(error) else str(error)) from error
+    fits = [place for place in places if isinstance(keys, dict) and place.root[0] in keys]
+    return Found(client, replace([*fits, *places][0], note=""), os.path.abspath(path))
 
 
 def present(machine: Machine) -> list[Found]:

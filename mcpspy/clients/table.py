@@ -94,7 +94,7 @@ class Client:
     project_variables: str = ""
     """The beginning of the names of variables that it replaces only in a project's file."""
     debugs: Mapping[str, str] = field(default_factory=dict)
-    """For each type of `dev.debug` a regular expression: what the command must be so that it starts the debugger."""
+    """For each type of `dev.debug` the program that must be the command, or it refuses to start the server."""
     types: Mapping[str, str] = field(default_factory=dict)
     """The values of `type` in an entry of a remote server, and the transport of each; empty if it is not read."""
     untyped: str = BOTH
@@ -209,7 +209,7 @@ CLIENTS = (
         appends_path=True,
         forms=(HOME, ENV),  # microsoft/vscode, extHostMcpNode.ts
         project_variables="workspaceFolder",
-        debugs={"node": r"node[0-9]*$", "debugpy": r"python[0-9.]*$"},  # microsoft/vscode, mcpDevMode.ts
+        debugs={"node": "node", "debugpy": "python"},  # microsoft/vscode, mcpDevMode.ts
         types={"http": BOTH, "sse": SSE},
         logs=(
             *(f"{{config}}/{product}/logs/*/window*/mcpServer.*.{{name}}.log" for product in _VSCODE),
