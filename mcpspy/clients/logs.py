@@ -27,8 +27,8 @@ _WORKS = re.compile(r"(?i)connection state: running|discovered \d+ tools|success
 
 def of_log(server: Server, machine: Machine) -> Iterator[Check]:
     """Yield what the client's log says about the last start of a server, if it failed after the last change."""
-    path = newest(server, machine)
     try:
+        path = newest(server, machine)
         if path and os.path.getmtime(path) >= os.path.getmtime(server.found.path) and (line := last_error(path)):
             name = server.found.client.name
             yield Check(NOTE, f"{name}'s log of its last start: {line}", f"the rest is in {path}")
@@ -37,7 +37,7 @@ def of_log(server: Server, machine: Machine) -> Iterator[Check]:
 
 
 def newest(server: Server, machine: Machine) -> str:
-    """Return the path of the newest log of a server; empty if there is none."""
+    """Return the path of the newest log of a server; empty if there is none. Raises OSError."""
     name = server.name
     if not name or name.startswith(".") or any(separator in name for separator in ("/", "\\", "\0")):
         return ""  # a name must not lead to another file

@@ -32,7 +32,7 @@ _SHELLS = re.compile(r"(?:ba|z|da|fi|k)?sh|cmd(?:\.exe)?|powershell(?:\.exe)?|pw
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _SCRIPT = re.compile(r"[\w.-][^:=]*\.(?:py|js|mjs|cjs|ts|jar|sh|rb|exe)|\.{1,2}[/\\].*")
 _WORDS_IN_ONE = re.compile(r"--?[A-Za-z][\w-]*\s+\S.*", re.DOTALL)
-_QUOTED = re.compile(r"(['\"]).+\1", re.DOTALL)
+_QUOTED = re.compile(r"'.+'|\"[/~.\w-][^\"]*\"", re.DOTALL)
 _PORT = re.compile(r"(?:[\d.]+:)?(\d{1,5}):\d{1,5}(?:/tcp)?")
 
 

@@ -7,9 +7,12 @@ the entry has a mistake. What came back is shown without the values of the heade
 
 import http.client
 import re
+import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -34,6 +37,7 @@ PATIENCE = 10.0
 _MOST = 256 << 10  # bytes of a response
 _EXCERPT = 160  # characters of a body
 _HELD = ("headers", "http_headers")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _LOGIN = "Authorization"
 _SCHEMES = ("Bearer", "Basic", "bearer", "basic")
@@ -130,6 +134,8 @@ def _of_headers(server: Server, machine: Machine) -> Iterator[Check]:
     for name, value in headers.items():
         clean = expanded(value, server.found.client, machine)
         yield from _of_unset(f"the header {name}", value, server, machine)
+        if not _HEADER_NAME.fullmatch(name):
+            yield Check(PROBLEM, f"{name!r} is not a valid name of a header", "correct it")
         if not _HEADER_VALUE.fullmatch(clean) or clean != clean.strip():
             what = "a blank at an end, a line break, or a character that no header can have"
             yield Check(PROBLEM, f"the header {name} has {what}", "copy its value again")
@@ -185,18 +191,29 @@ def request(url: str, headers: Mapping[str, str], transport: str) -> Response:
     response, begun = Response(), time.monotonic()
     try:
         connection = connection_to(url, PATIENCE)
-        try:
+        with closing(connection):
             connection.request(method, request_target(url), line, HEADERS[method] | {**headers})
-            got = connection.getresponse()
-            response.status, response.reason = got.status, got.reason
-            response.headers = {name.lower(): value for name, value in got.getheaders()}
-            response.body = _body(got, response.kind, begun + PATIENCE)
-        finally:
-            connection.close()
+            with _limited(connection.sock, 2 * PATIENCE):
+                got = connection.getresponse()
+                response.status, response.reason = got.status, got.reason
+                response.headers = {name.lower(): value for name, value in got.getheaders()}
+                response.body = _body(got, response.kind, begun + PATIENCE)
     except _BROKEN as error:
         response.trouble = error
     response.seconds = time.monotonic() - begun
     return response
+
+
+@contextmanager
+def _limited(tcp: socket.socket, seconds: float) -> Iterator[None]:
+    """End a read after so many seconds in all: a server can send its head byte by byte."""
+    timer = threading.Timer(seconds, tcp.shutdown, [socket.SHUT_RDWR])
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # a server is started only while there is one thread
 
 
 def _initialize() -> bytes:
