@@ -14,13 +14,14 @@ from mcpspy.capture.location import directory, make_directory
 from mcpspy.clients import desktop
 from mcpspy.clients.apply import load
 from mcpspy.clients.check import FINE, NOTE, PROBLEM, Check, as_member, in_shell
+from mcpspy.clients.entries import debugger
 from mcpspy.clients.formats import JSON, improper, read
 from mcpspy.clients.launcher import is_agent
 from mcpspy.clients.logs import of_log
 from mcpspy.clients.mistakes import Start, of_entry, of_start, user_of
 from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.probe import PATIENCE, Answer, listening, routes_at, talk
-from mcpspy.clients.remote import mistakes_of, of_request
+from mcpspy.clients.remote import mistakes_of, of_request, transport_of
 from mcpspy.clients.routes import PORT
 from mcpspy.clients.servers import TRUST_IT, Server, expanded, unresolved, untrusted
 from mcpspy.clients.table import PROJECT
@@ -154,7 +155,7 @@ def _of_remote(server: Server, named: bool, machine: Machine) -> Iterator[Check]
     if server.route:
         yield from _of_route(server)
         return
-    install = f"mcpspy install {server.found.client.id} {in_shell(server.name)}"
+    install = f"mcpspy install {server.found.client.id} {in_shell(server.name)}" if transport_of(server) else ""
     yield Check(NOTE, f"it is a remote server and not wrapped: {shown(server.url or '')}", install)
     if held := _held_back(server, named, "ask"):
         yield from held
@@ -195,6 +196,8 @@ def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
         yield from _of_launcher(server, environ)
     elif is_agent(server.words):
         yield Check(NOTE, "it is mcpspy itself, for agents")
+    elif debugger(server.members.get("dev")) in client.debugs:
+        yield Check(NOTE, "it is not wrapped, and cannot be wrapped while its entry has dev.debug")
     else:
         yield Check(NOTE, "it is not wrapped", f"mcpspy install {client.id} {in_shell(server.name)}")
     texts = [*server.words, *server.environ.values(), server.cwd or "", server.env_file or ""]

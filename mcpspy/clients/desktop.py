@@ -141,7 +141,7 @@ def _named(arguments: str) -> str:
 
 
 class Elsewhere(NamedTuple):
-    """A command that is not on the PATH of a client, and how the client can start it all the same."""
+    """A command that is not on the PATH of a client, and how the client can still start it."""
 
     path: str
     """Where it is."""

@@ -50,7 +50,7 @@ class Start:
 
 
 def of_entry(start: Start) -> Iterator[Check]:
-    """Check what the server gets to see; it can be started all the same."""
+    """Check what the server gets to see; it can be started nevertheless."""
     for check in (_of_variables, _of_placeholders, _of_words, _of_relative_paths, _of_ports):
         yield from check(start)
 
