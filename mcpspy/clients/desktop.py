@@ -140,7 +140,7 @@ def _named(arguments: str) -> str:
     return next((word for word in words if "=" not in word and not word.startswith("-")), "")
 
 
-class Elsewhere(NamedTuple):
+class FoundCommand(NamedTuple):
     """A command that is not on the PATH of a client, and how the client can still start it."""
 
     path: str
@@ -149,13 +149,13 @@ class Elsewhere(NamedTuple):
     """What must be on PATH, too; empty if nothing is missing."""
 
 
-def elsewhere(name: str, path: str, machine: Machine) -> Elsewhere | None:
+def elsewhere(name: str, path: str, machine: Machine) -> FoundCommand | None:
     """Return where a command is that is not on `path`: on the PATH of this shell, or in a usual place."""
     shell = machine.environ.get("PATH", os.defpath)
     for folders in (shell, os.pathsep.join(_usual(machine))):
         if found := shutil.which(name, path=folders):
             real = chosen(found, machine) or found
-            return Elsewhere(real, folder_of_need(real, path, machine))
+            return FoundCommand(real, folder_of_need(real, path, machine))
     return None
 
 

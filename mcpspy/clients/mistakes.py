@@ -5,6 +5,7 @@ copied examples: a variable in the form of another client, a placeholder, two wo
 relative to another directory.
 """
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,14 +51,14 @@ class Start:
 
 
 def of_entry(start: Start) -> Iterator[Check]:
-    """Check what the server gets to see; it can be started nevertheless."""
+    """Check what the server gets to see; the client starts it with these mistakes too."""
     for check in (_of_variables, _of_placeholders, _of_words, _of_relative_paths, _of_ports):
         yield from check(start)
 
 
 def of_start(start: Start) -> Iterator[Check]:
     """Check what keeps the client from starting the server, or from talking to it; then it need not be tried."""
-    for check in (_of_project_variables, _of_debugger, _of_container):
+    for check in (_of_env, _of_project_variables, _of_debugger, _of_container):
         yield from check(start)
 
 
@@ -92,10 +93,10 @@ def placeholders(values: Mapping[str, str]) -> Iterator[Check]:
 
 
 def _of_variables(start: Start) -> Iterator[Check]:
-    shell = _SHELLS.fullmatch(os.path.basename(start.command[0]))
     texts = dict(start.environ)
-    if not shell:
-        texts |= {f"argument {number}": word for number, word in enumerate(start.command[1:], 1)}
+    for number, word in enumerate(start.command[1:], 1):
+        if not _is_code(start.command, number):
+            texts[f"argument {number}"] = word
     texts |= {"its command": start.command[0], "its cwd": start.server.cwd or ""}
     yield from of_texts(texts, start.server)
 
@@ -113,7 +114,7 @@ def _of_placeholders(start: Start) -> Iterator[Check]:
 def _of_words(start: Start) -> Iterator[Check]:
     """Check arguments that a shell would have split, or whose quotes it would have removed."""
     for number, word in enumerate(start.command[1:], 1):
-        if _SHELLS.fullmatch(os.path.basename(start.command[0])) or start.command[number - 1] in ("-c", "-e", "--eval"):
+        if _is_code(start.command, number):
             continue
         shown = " ".join(Withheld().argv(word.split()))
         if _WORDS_IN_ONE.fullmatch(word) and "=" not in word.split()[0]:
@@ -121,6 +122,14 @@ def _of_words(start: Start) -> Iterator[Check]:
             yield Check(PROBLEM, f'argument {number} is "{shown}", one word with a blank', f"write {', '.join(words)}")
         elif _QUOTED.fullmatch(word):
             yield Check(PROBLEM, f"argument {number} has quotes of a shell: {shown}", f'write "{shown[1:-1]}"')
+
+
+def _is_code(command: Sequence[str], number: int) -> bool:
+    """Return whether a word is a program, or a command line for a shell, which has variables and quotes of its own."""
+    shell = _SHELLS.fullmatch(os.path.basename(command[0]))
+    return command[number - 1] in ("-e", "--eval", "-p") or bool(
+        re.fullmatch(r"-\w*c|/c|-command", command[number - 1].lower()) or (shell and command[1].lower() == "/c")
+    )
 
 
 def _of_relative_paths(start: Start) -> Iterator[Check]:
@@ -157,6 +166,20 @@ def user_of(port: int) -> str:
     """Return the command line of the process that listens on a port, without secrets."""
     held = holder(port)
     return " ".join(Withheld().argv(held.words)) if held else "a process that cannot be seen"
+
+
+def _of_env(start: Start) -> Iterator[Check]:
+    client = start.server.found.client
+    env = start.server.members.get(client.env)
+    for name, value in env.items() if client.env_of_strings and isinstance(env, dict) else ():
+        if not isinstance(value, str):
+            kind = "null" if value is None else "not a string"
+            text = json.dumps(value) if isinstance(value, int | float) else ""
+            yield Check(
+                PROBLEM,
+                f"{name} is {kind}, and {client.name} starts no server with that",
+                f'write {as_member(name, text)} into its "{client.env}"',
+            )
 
 
 def _of_project_variables(start: Start) -> Iterator[Check]:

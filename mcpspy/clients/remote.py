@@ -17,17 +17,15 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from mcpspy import __version__
 from mcpspy.clients.check import FINE, NOTE, PROBLEM, Check, as_member
 from mcpspy.clients.mistakes import of_texts, placeholders
 from mcpspy.clients.places import Machine
 from mcpspy.clients.servers import Server, expanded, unresolved
-from mcpspy.clients.table import BOTH, HTTP, SSE
+from mcpspy.clients.table import BOTH, HTTP, SSE, WEBSOCKET
 from mcpspy.json_values import member
 from mcpspy.secrets.redactor import shown
 from mcpspy.secrets.tokens import replaced
-from mcpspy.spec.revisions import NEWEST_HANDSHAKE
-from mcpspy.transport.client import request_line
+from mcpspy.transport.client import handshake, request_line
 from mcpspy.transport.http_client import HEADERS, connection_to, request_target
 from mcpspy.wire.jsonrpc import Error, Result, parse
 from mcpspy.wire.sse import Events, parse_event
@@ -46,7 +44,7 @@ _BROKEN = (OSError, http.client.HTTPException, ValueError)
 
 
 @dataclass(slots=True)
-class Response:
+class RemoteResponse:
     """What came back for the one request."""
 
     status: int = 0
@@ -83,6 +81,9 @@ def mistakes_of(server: Server, machine: Machine) -> Iterator[Check]:
 def of_request(server: Server, machine: Machine) -> Iterator[Check]:
     """Send the one request to a server whose entry has no mistake, and check what comes back."""
     client = server.found.client
+    if transport_of(server) == WEBSOCKET:
+        yield Check(NOTE, "it is a server over WebSocket, which is not asked here")
+        return
     url = expanded(server.url or "", client, machine)
     headers = {name: expanded(value, client, machine) for name, value in headers_of(server).items()}
     headers |= _from_environment(server, machine)
@@ -121,7 +122,7 @@ def _of_type(server: Server) -> Iterator[Check]:
             f" {as_member('command', 'npx')}, {as_member('args', ['-y', 'mcp-remote', shown(server.url or '')])}",
         )
     elif kind is None:
-        yield Check(PROBLEM, f"{client.name} takes an entry without a type for a stdio server", _type_for(server, HTTP))
+        yield Check(PROBLEM, f"{client.name} skips an entry that has a URL and no type", _type_for(server, HTTP))
     else:
         known = ", ".join(client.types)
         yield Check(PROBLEM, f"its type is {kind!r}, and {client.name} knows {known}", _type_for(server, HTTP))
@@ -154,7 +155,8 @@ def _of_url(url: str, server: Server, machine: Machine) -> Iterator[Check]:
     yield from _of_unset("its URL", url, server, machine)
     try:
         parts = urlsplit(expanded(url, server.found.client, machine))
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        schemes = ("ws", "wss") if transport_of(server) == WEBSOCKET else ("http", "https")
+        valid = parts.scheme in schemes and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         valid = False
     if not valid or re.search(r"\s", url):
@@ -185,10 +187,11 @@ def _from_environment(server: Server, machine: Machine) -> dict[str, str]:
     return {name: value for name, value in found.items() if value} | ({_LOGIN: f"Bearer {token}"} if token else {})
 
 
-def request(url: str, headers: Mapping[str, str], transport: str) -> Response:
+def request(url: str, headers: Mapping[str, str], transport: str) -> RemoteResponse:
     """Send the one request, and return what came back, up to the first message of a stream."""
-    method, line = ("GET", None) if transport == SSE else ("POST", _initialize())
-    response, begun = Response(), time.monotonic()
+    initialize = request_line(1, "initialize", handshake("mcpspy-doctor"))
+    method, line = ("GET", None) if transport == SSE else ("POST", initialize)
+    response, begun = RemoteResponse(), time.monotonic()
     try:
         connection = connection_to(url, PATIENCE)
         with closing(connection):
@@ -216,12 +219,6 @@ def _limited(tcp: socket.socket, seconds: float) -> Iterator[None]:
         timer.join()  # a server is started only while there is one thread
 
 
-def _initialize() -> bytes:
-    information = {"name": "mcpspy-doctor", "version": __version__}
-    params = {"protocolVersion": NEWEST_HANDSHAKE.value, "capabilities": {}, "clientInfo": information}
-    return request_line(1, "initialize", params)
-
-
 def _body(got: http.client.HTTPResponse, kind: str, due: float) -> bytes:
     """Return the body, or the data of the first event that has some."""
     events, body, block = Events(), b"", b""
@@ -243,14 +240,14 @@ def _body(got: http.client.HTTPResponse, kind: str, due: float) -> bytes:
     return b"" if kind == "text/event-stream" else body
 
 
-def of_response(response: Response, url: str, headers: Mapping[str, str], server: Server) -> Iterator[Check]:
+def of_response(response: RemoteResponse, url: str, headers: Mapping[str, str], server: Server) -> Iterator[Check]:
     """Check what came back."""
     secrets = [*headers.values(), urlsplit(url).query]
     for check in _judged(response, url, headers, server):
         yield Check(check.level, _without(check.text, secrets), _without(check.fix, secrets))
 
 
-def _judged(response: Response, url: str, headers: Mapping[str, str], server: Server) -> Iterator[Check]:
+def _judged(response: RemoteResponse, url: str, headers: Mapping[str, str], server: Server) -> Iterator[Check]:
     transport, status = transport_of(server), response.status
     got = f"HTTP {status} {response.reason}".rstrip()
     if response.trouble is not None:
@@ -274,7 +271,7 @@ def _judged(response: Response, url: str, headers: Mapping[str, str], server: Se
         yield Check(PROBLEM, f"it answered {got}{_excerpt(response)}", "see its log; the client gets the same answer")
 
 
-def _of_success(response: Response, url: str, server: Server) -> Iterator[Check]:
+def _of_success(response: RemoteResponse, url: str, server: Server) -> Iterator[Check]:
     """Check a response that is not an error of HTTP."""
     transport = transport_of(server)
     if transport == SSE:
@@ -305,7 +302,7 @@ def _of_success(response: Response, url: str, server: Server) -> Iterator[Check]
         )
 
 
-def _of_refusal(response: Response, got: str, headers: Mapping[str, str], server: Server) -> Iterator[Check]:
+def _of_refusal(response: RemoteResponse, got: str, headers: Mapping[str, str], server: Server) -> Iterator[Check]:
     sent = [name for name in headers if name.title() == _LOGIN or "key" in name.lower() or "token" in name.lower()]
     challenge = response.headers.get("www-authenticate", "")
     if sent:
@@ -338,7 +335,7 @@ def _of_trouble(error: Exception, url: str) -> Check:
     return Check(PROBLEM, f"{host} cannot be reached: {why}", "correct the host in the URL")
 
 
-def _excerpt(response: Response) -> str:
+def _excerpt(response: RemoteResponse) -> str:
     text = " ".join(response.body[:_MOST].decode(errors="replace").split())
     title = re.search(r"(?i)<title[^>]*>([^<]*)", text)
     return f": {(title[1] if title else text)[:_EXCERPT]}" if text else ""

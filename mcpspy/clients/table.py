@@ -27,7 +27,8 @@ HOME, BRACES, ENV, DOLLAR, IN_BRACES = "~", "${NAME}", "${env:NAME}", "$NAME", "
 With `ENV` it also replaces variables of its own, such as `${workspaceFolder}`.
 """
 
-HTTP, SSE, BOTH = "Streamable HTTP", "HTTP+SSE", "Streamable HTTP, then HTTP+SSE"
+HTTP, SSE, WEBSOCKET = "Streamable HTTP", "HTTP+SSE", "WebSocket"
+BOTH = "Streamable HTTP, then HTTP+SSE"
 """The transports with which a client connects to a remote server."""
 
 
@@ -79,6 +80,8 @@ class Client:
     """Members that a new entry needs in addition to the command, as JSON."""
     env: str = "env"
     """The key of the variables that are added to a server's environment."""
+    env_of_strings: bool = False
+    """It starts no server with a variable whose value is not a string."""
     refuses: tuple[str, ...] = ()
     """What its own parser refuses in JSON with comments (`clients.formats`); then it ignores the whole file."""
     beside: bool = False
@@ -169,10 +172,11 @@ CLIENTS = (
         "https://code.claude.com/docs/en/mcp",
         _RUN,
         "2.1.330",
+        env_of_strings=True,
         refuses=(COMMENT, COMMA),
         desktop=False,
         forms=(BRACES,),
-        types={"http": HTTP, "streamable-http": HTTP, "sse": SSE},
+        types={"http": HTTP, "streamable-http": HTTP, "sse": SSE, "ws": WEBSOCKET},
         untyped="",
         logs=("{cache}/claude-cli-nodejs/*/mcp-logs-{name}/*",),
         advice="start Claude Code again; a running one may overwrite its file",

@@ -83,6 +83,8 @@ def test_a_port_that_a_container_publishes_may_be_in_use(monkeypatch):
     [
         ["sh", "-c", "echo ${HOME} 'a b'"],
         ["node", "-e", "console.log('a')"],
+        ["bash", "-lc", "exec server ${HOME}"],
+        ["cmd", "/c", "npx", "-y", "'a b'"],
         ["python", "-c", "import x"],
         ["npx", "-y", "pkg@1", "--name=a b", "--x"],
         ["x", "it's", "a 'b' c", "$5", "{}", "--", "- x"],
@@ -91,6 +93,19 @@ def test_a_port_that_a_container_publishes_may_be_in_use(monkeypatch):
 )
 def test_what_may_be_meant_is_no_mistake(tmp_path, words):
     assert not list(of_entry(start(words, here=machine(tmp_path))))
+
+
+def test_only_the_command_line_of_a_shell_may_have_its_variables(tmp_path):
+    [check] = of_entry(start(["sh", "-c", "echo ${A} $1", "${B}"], here=machine(tmp_path)))
+    assert check.text.startswith("argument 3: Cursor does not replace ${B}")
+
+
+@each("value, fix", [(1, "1"), (True, "true"), (None, ""), ([], "")])
+def test_claude_code_takes_only_strings_as_variables(value, fix):
+    """Claude Code 2.1.330 skips the server: "expected string, received number"."""
+    [check] = of_start(start(["x"], "claude-code", members={"env": {"A": value, "B": "s"}}))
+    assert check.fix == f'write "A": "{fix}" into its "env"'
+    assert not list(of_start(start(["x"], "vscode", members={"env": {"A": value}})))
 
 
 def test_with_another_debugger_any_command_may_be_used():

@@ -10,7 +10,15 @@ import pytest
 from mcpspy.clients import remote
 from mcpspy.clients.check import FINE, NOTE, PROBLEM
 from mcpspy.clients.places import Found
-from mcpspy.clients.remote import Response, headers_of, mistakes_of, of_request, of_response, request, transport_of
+from mcpspy.clients.remote import (
+    RemoteResponse,
+    headers_of,
+    mistakes_of,
+    of_request,
+    of_response,
+    request,
+    transport_of,
+)
 from mcpspy.clients.servers import Server
 from mcpspy.clients.table import BOTH, BY_ID, HTTP, SSE
 from tests.clients.configurations import machine
@@ -91,7 +99,7 @@ def test_an_input_is_only_noted(tmp_path):
 
 
 def responses(status=200, kind="application/json", body=b"", trouble=None, **headers):
-    return Response(status, "Reason", {"content-type": kind, **headers}, body, 0.1, trouble)
+    return RemoteResponse(status, "Reason", {"content-type": kind, **headers}, body, 0.1, trouble)
 
 
 RESULT = b'{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"name":"n","version":"2"},"protocolVersion":"2025-06-18"}}'
