@@ -335,8 +335,7 @@ CLIENTS = (
         refuses=(COMMA, MARK),
         desktop=False,
         forms=(BRACES, DOLLAR),
-        types={"http": HTTP, "sse": SSE},
-        untyped=SSE,
+        types={"http": HTTP, "sse": SSE},  # google-gemini/gemini-cli, mcp-client.ts
         typed={"httpUrl": HTTP},
         advice="start Gemini CLI again",
     ),

@@ -20,7 +20,7 @@ from mcpspy.clients.remote import (
     transport_of,
 )
 from mcpspy.clients.servers import Server
-from mcpspy.clients.table import BOTH, BY_ID, HTTP, SSE
+from mcpspy.clients.table import BOTH, BY_ID, HTTP, SSE, WEBSOCKET
 from tests.clients.configurations import machine
 from tests.each import each
 
@@ -42,7 +42,10 @@ def server(client="cursor", **members):
         ("claude-code", {"url": "x"}, ""),
         ("claude-code", {"url": "x", "type": "http"}, HTTP),
         ("claude-desktop", {"url": "x", "type": "http"}, ""),
-        ("gemini-cli", {"url": "x"}, SSE),
+        ("gemini-cli", {"url": "x"}, BOTH),
+        ("qwen", {"url": "x"}, SSE),
+        ("qwen", {"httpUrl": "x"}, HTTP),
+        ("claude-code", {"url": "x", "type": "ws"}, WEBSOCKET),
         ("gemini-cli", {"url": "x", "type": "http"}, HTTP),
         ("gemini-cli", {"httpUrl": "x"}, HTTP),
         ("cline", {"url": "x"}, SSE),
@@ -91,6 +94,13 @@ def test_a_mistake_in_the_entry_is_a_problem(tmp_path, members, said):
     made = list(mistakes_of(server(**members), machine(tmp_path)))
     assert any(check.level == PROBLEM and said in check.text and check.fix for check in made), made
     assert not any(SECRET in f"{check.text}{check.fix}" for check in made)
+
+
+def test_a_server_over_websocket_is_not_asked(tmp_path):
+    one = server("claude-code", url="ws://h/mcp", type="ws")
+    assert not list(mistakes_of(one, machine(tmp_path)))
+    [check] = of_request(one, machine(tmp_path))
+    assert (check.level, "which is not asked here" in check.text) == (NOTE, True)
 
 
 def test_an_input_is_only_noted(tmp_path):
