@@ -2,14 +2,17 @@
 
 import argparse
 import os
+import re
 import time
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 
 import orjson
 
 from mcpspy.capture.listing import Listed, captures
 from mcpspy.capture.location import directory
 from mcpspy.capture.records import Header
+from mcpspy.cli.output import line_width
 from mcpspy.clients import routes
 from mcpspy.clients.check import PROBLEM, Check
 from mcpspy.clients.checks import of_captures, of_config, of_names, of_server, resolves, stale
@@ -174,10 +177,24 @@ def _print(checks: Iterable[Check], margin: str) -> int:
     problems = 0
     for level, text, fix in checks:
         first, *more = text.split("\n")
-        print(f"{margin}{level:<8} {printable(first, 1000)}", flush=True)
-        for line in more:
-            print(f"{margin}{'':<8} {printable(line, 1000)}")
-        if fix:
-            print(f"{margin}{'':<8} {'fix' if level == PROBLEM else 'advice'}: {printable(fix, 1000)}")
+        lines = [first, *more, *([f"{'fix' if level == PROBLEM else 'advice'}: {fix}"] if fix else [])]
+        for number, line in enumerate(lines):
+            label = level if not number else ""
+            print(_folded(f"{margin}{label:<8} ", printable(line, 1000)), flush=True)
         problems += level == PROBLEM
     return problems
+
+
+_QUOTED = re.compile(r'"[^"]*"')
+
+
+def _folded(label: str, line: str) -> str:
+    """Return a line behind its label, on a terminal folded at its blanks, but not at those of text to be copied."""
+    width = line_width(0)
+    if not width or len(label) + len(line) <= width:
+        return label + line
+    kept = _QUOTED.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), line)
+    margin = " " * len(label)
+    folded = fill(kept, width, initial_indent=label, subsequent_indent=margin, break_long_words=False,
+                  break_on_hyphens=False)  # fmt: skip
+    return folded.replace("\N{NO-BREAK SPACE}", " ")
