@@ -380,7 +380,7 @@ def _of_command(start: Start, command: str, path: str) -> Iterator[Check]:
     if not client.asks_shell and shell and os.path.realpath(shell) != os.path.realpath(path):
         yield Check(
             NOTE, f"this shell starts another one: {shell}{_version(runtime, shell)}",
-            f"if {client.name} is to start that, write {as_member('command', shell)}",
+            f"if {client.name} is to start that, write {as_member('command', desktop.chosen(shell, machine) or shell)}",
         )  # fmt: skip
     elif client.asks_shell and not shutil.which(command, path=desktop.desktop_path(machine)):
         yield Check(

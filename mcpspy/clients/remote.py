@@ -38,6 +38,7 @@ _HELD = ("headers", "http_headers")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _LOGIN = "Authorization"
+_KEEP_THE_METHOD = (307, 308)  # RFC 9110, 15.4
 _SCHEMES = ("Bearer", "Basic", "bearer", "basic")
 _SHORTEST = 4  # characters of a secret; shorter ones are parts of many words
 _BROKEN = (OSError, http.client.HTTPException, ValueError)
@@ -255,20 +256,33 @@ def _judged(response: RemoteResponse, url: str, headers: Mapping[str, str], serv
     elif 200 <= status < 300:
         yield from _of_success(response, url, server)
     elif 300 <= status < 400:
-        where = urljoin(url, response.headers.get("location", ""))
-        yield Check(PROBLEM, f"it redirects to {shown(where)} ({got})", f"write that URL: {shown(where)}")
+        yield _of_redirect(response, got, url, headers, transport)
     elif status in (401, 403):
         yield from _of_refusal(response, got, headers, server)
-    elif status in (400, 404, 405) and transport == BOTH:
-        yield Check(NOTE, f"it accepts no POST ({got}); {server.found.client.name} then tries HTTP+SSE")
+    elif transport == SSE and status in (400, 405, 406):
+        yield Check(PROBLEM, f"it has no event stream here ({got}), so it may speak {HTTP}", _type_for(server, HTTP))
+    elif transport != SSE and (refusal := _error_in(response.body)):
+        yield Check(NOTE, f"it answered initialize with an error: {refusal} ({got})")
+    elif transport == BOTH and status in (400, 404, 405):
+        fix = "if that fails too, correct the path; most servers are at /mcp" if status == 404 else ""
+        yield Check(NOTE, f"it accepts no POST ({got}); {server.found.client.name} then tries HTTP+SSE", fix)
     elif status == 405:
-        other = HTTP if transport == SSE else SSE
-        method = "GET" if transport == SSE else "POST"
-        yield Check(PROBLEM, f"it accepts no {method} ({got}), so it may speak {other}", _type_for(server, other))
+        yield Check(PROBLEM, f"it accepts no POST ({got}), so it may speak {SSE}", _type_for(server, SSE))
     elif status == 404:
         yield Check(PROBLEM, f"there is nothing at this path ({got})", "correct the path; most servers are at /mcp")
     else:
         yield Check(PROBLEM, f"it answered {got}{_excerpt(response)}", "see its log; the client gets the same answer")
+
+
+def _of_redirect(response: RemoteResponse, got: str, url: str, headers: Mapping[str, str], transport: str) -> Check:
+    """Clients follow a redirect, but not as a POST with each status, and not with credentials to another origin."""
+    where = urljoin(url, response.headers.get("location", ""))
+    moved, fix = f"it redirects to {shown(where)} ({got})", f"write that URL: {shown(where)}"
+    if transport != SSE and response.status not in _KEEP_THE_METHOD:
+        return Check(PROBLEM, f"{moved}, which makes a GET of a POST", fix)
+    if urlsplit(where)[:2] != urlsplit(url)[:2] and headers:
+        return Check(PROBLEM, f"{moved}, to which clients do not send the headers", fix)
+    return Check(NOTE, f"{moved}, which clients follow", fix)
 
 
 def _of_success(response: RemoteResponse, url: str, server: Server) -> Iterator[Check]:
@@ -279,6 +293,7 @@ def _of_success(response: RemoteResponse, url: str, server: Server) -> Iterator[
             yield Check(PROBLEM, f"it sent {response.kind or 'nothing'}, not an event stream", _type_for(server, HTTP))
             return
         endpoint = response.body.decode(errors="replace")
+        path = urlsplit(urljoin(url, endpoint)).path  # the rest may be the id of the session
         if not endpoint:
             yield Check(PROBLEM, "its stream names no endpoint", _type_for(server, HTTP))
         elif urlsplit(urljoin(url, endpoint))[:2] != urlsplit(url)[:2]:
@@ -287,19 +302,25 @@ def _of_success(response: RemoteResponse, url: str, server: Server) -> Iterator[
                 "configure the public URL of the server",
             )  # fmt: skip
         else:
-            yield Check(FINE, f"the stream began after {response.seconds:.1f} s, its endpoint is {shown(endpoint)}")
+            yield Check(FINE, f"the stream began after {response.seconds:.1f} s, its endpoint is {path}")
         return
-    answer = next((body for body in parse(response.body) if isinstance(body, Result | Error)), None)
-    if isinstance(answer, Result):
+    answer = next((body for body in parse(response.body) if isinstance(body, Result)), None)
+    if answer:
         yield Check(FINE, f"initialize was answered after {response.seconds:.1f} s{_identity(answer.result)}")
-    elif isinstance(answer, Error):
-        why = member(answer.error, "message")
-        yield Check(NOTE, f"it answered initialize with an error: {why if isinstance(why, str) else answer.error}")
+    elif refusal := _error_in(response.body):
+        yield Check(NOTE, f"it answered initialize with an error: {refusal}")
     else:
         what = "a web page" if "html" in response.kind else "no message of MCP"
         yield Check(
             PROBLEM, f"it answered with {what}{_excerpt(response)}", "correct the path; most servers are at /mcp"
         )
+
+
+def _error_in(body: bytes) -> str:
+    """Return the message of the error in a response; empty if it is not an error of MCP."""
+    error = next((it.error for it in parse(body) if isinstance(it, Error)), None)
+    message = member(error, "message")
+    return message if isinstance(message, str) else "" if error is None else str(error)
 
 
 def _of_refusal(response: RemoteResponse, got: str, headers: Mapping[str, str], server: Server) -> Iterator[Check]:

@@ -112,7 +112,7 @@ class Peer(BaseHTTPRequestHandler):
         if self.path == "/sse":
             self.reply(405, "text/plain", b"")
         elif self.path == "/old":
-            self.reply(308, "text/plain", b"", Location="/mcp")
+            self.reply(301, "text/plain", b"", Location="/mcp")
         elif self.path == "/page":
             self.reply(200, "text/html", b"<html><title>Welcome</title></html>")
         elif self.path == "/gateway":
@@ -244,8 +244,8 @@ ROWS = [
     ("claude-code", WEB | {"type": "http"}, {"type": None}, "skips an entry that has a URL and no type", follow),
     ("copilot", WEB | {"type": "http"}, {"type": "streamable"}, "its type is 'streamable', and", follow),
     ("claude-desktop", STDIO, {"command": None, "url": "WEB/mcp"}, "starts only stdio servers from this", follow),
-    ("qwen", {"httpUrl": "WEB/mcp"}, {"httpUrl": None, "url": "WEB/mcp"}, "it accepts no GET (HTTP 405", follow),
-    ("cline", WEB | {"type": "streamableHttp"}, {"type": None}, "it accepts no GET (HTTP 405", follow),
+    ("qwen", {"httpUrl": "WEB/mcp"}, {"httpUrl": None, "url": "WEB/mcp"}, "it has no event stream here (HTTP", follow),
+    ("cline", WEB | {"type": "streamableHttp"}, {"type": None}, "it has no event stream here (HTTP", follow),
     ("claude-code", {"url": "WEB/sse", "type": "sse"}, {"type": "http"}, "it accepts no POST (HTTP 405", follow),
     ("cursor", {"url": "WEB/login", "headers": {"Authorization": "Bearer k3y-v4lue"}},
      {"headers": {"Authorization": "Bearer ${KEY}"}}, "does not replace ${KEY}", in_text("${KEY}")),
@@ -257,7 +257,7 @@ ROWS = [
     ("cursor", {"url": "WEB/login", "headers": {"Authorization": "Bearer k3y-v4lue"}},
      {"headers": {"Authorization": "Bearer Bearer k3y-v4lue"}}, "the header Authorization has Bearer twice",
      by_hand(headers={"Authorization": "Bearer k3y-v4lue"})),
-    ("vscode", WEB, {"url": "WEB/old"}, "it redirects to WEB/mcp (HTTP 308", in_text("WEB/old")),
+    ("vscode", WEB, {"url": "WEB/old"}, "it redirects to WEB/mcp (HTTP 301", in_text("WEB/old")),
     ("codex", WEB, {"url": "WEB/page"}, "it answered with a web page: Welcome", by_hand(url="WEB/mcp")),
     ("codex", WEB, {"url": "WEB/gone"}, "there is nothing at this path (HTTP 404", by_hand(url="WEB/mcp")),
     ("zed", WEB, {"url": "http://127.0.0.1:CLOSED/mcp"}, "nothing listens on 127.0.0.1:CLOSED", by_hand(url="WEB/mcp")),

@@ -121,13 +121,31 @@ REFUSED = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}'
     [
         ("", responses(body=RESULT), FINE, "initialize was answered after 0.1 s, n 2, 2025-06-18"),
         ("", responses(body=REFUSED), NOTE, "it answered initialize with an error: no"),
+        ("", responses(400, body=REFUSED), NOTE, "it answered initialize with an error: no (HTTP 400 Reason)"),
+        ("http", responses(404, body=b'{"jsonrpc":"2.0","id":null,"error":3}'), NOTE, "with an error: 3 (HTTP 404"),
         ("", responses(body=b"[]"), PROBLEM, "it answered with no message of MCP: []"),
         ("", responses(kind="text/html", body=b"<title>a\x1b</title>"), PROBLEM, "it answered with a web page: a"),
         ("", responses(202), PROBLEM, "it answered with no message of MCP"),
         ("", responses(302, location="/x?token=s3cr3t"), PROBLEM, "it redirects to https://h/x?token=«withheld» (HTTP"),
+        ("", responses(301, location="/mcp/"), PROBLEM, "(HTTP 301 Reason), which makes a GET of a POST"),
+        ("", responses(307, location="/mcp/"), NOTE, "it redirects to https://h/mcp/ (HTTP 307 Reason), which clients"),
+        ("sse", responses(301, location="/mcp/"), NOTE, "which clients follow"),
         ("", responses(405), NOTE, "it accepts no POST (HTTP 405 Reason); Cursor then tries HTTP+SSE"),
         ("http", responses(405), PROBLEM, "it accepts no POST (HTTP 405 Reason), so it may speak HTTP+SSE"),
-        ("sse", responses(405), PROBLEM, "it accepts no GET (HTTP 405 Reason), so it may speak Streamable HTTP"),
+        (
+            "sse",
+            responses(405),
+            PROBLEM,
+            "it has no event stream here (HTTP 405 Reason), so",
+        ),
+        (
+            "sse",
+            responses(400, body=REFUSED),
+            PROBLEM,
+            "it has no event stream here (HTTP 400 Reason), so",
+        ),
+        ("sse", responses(404), PROBLEM, "there is nothing at this path (HTTP 404"),
+        ("", responses(404), NOTE, "it accepts no POST (HTTP 404 Reason); Cursor then tries HTTP+SSE"),
         ("sse", responses(body=RESULT), PROBLEM, "it sent application/json, not an event stream"),
         ("sse", responses(kind="text/event-stream"), PROBLEM, "its stream names no endpoint"),
         (
@@ -157,7 +175,14 @@ def test_each_response_is_judged(transport, response, level, said):
     one = server(client, url="https://h/mcp", **({"type": transport} if transport else {}))
     [check] = of_response(response, "https://h/mcp", {}, one)
     assert (check.level, said in check.text) == (level, True), check
-    assert bool(check.fix) == (level == PROBLEM)
+    assert bool(check.fix) >= (level == PROBLEM)
+
+
+def test_a_redirect_to_another_origin_loses_the_headers():
+    response = responses(308, location="https://other/mcp")
+    for headers, level in (({}, NOTE), ({"Authorization": f"Bearer {SECRET}"}, PROBLEM)):
+        [check] = of_response(response, "https://h/mcp", headers, server())
+        assert (check.level, check.fix) == (level, "write that URL: https://other/mcp")
 
 
 def test_a_secret_that_the_server_repeats_is_not_shown():
