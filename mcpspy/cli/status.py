@@ -23,6 +23,7 @@ from mcpspy.clients.table import BY_ID, client
 from mcpspy.errors import ConfigError, UsageError
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.text import age_text, plural, printable, suggestion
+from mcpspy.transport.link import signals_interrupt
 
 
 def run(options: argparse.Namespace) -> int:
@@ -127,7 +128,12 @@ _CORRECT = {
 
 
 def run_doctor(options: argparse.Namespace) -> int:
-    """Print the checks; exit status 1 if there is a problem."""
+    """Print the checks; exit status 1 if there is a problem. A signal ends what was started, too."""
+    with signals_interrupt():
+        return _doctor(options)
+
+
+def _doctor(options: argparse.Namespace) -> int:
     machine = Machine.here()
     problems = _print(of_captures(machine), "")
     chosen = _chosen(options.target, machine)
