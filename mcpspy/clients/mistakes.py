@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mcpspy.clients.check import PROBLEM, Check, as_member, in_shell
+from mcpspy.clients.check import NOTE, PROBLEM, Check, as_member, in_shell
 from mcpspy.clients.entries import debugger
 from mcpspy.clients.places import Machine
 from mcpspy.clients.probe import listening
@@ -52,7 +52,7 @@ class Start:
 
 def of_entry(start: Start) -> Iterator[Check]:
     """Check what the server gets to see; the client starts it with these mistakes too."""
-    for check in (_of_variables, _of_placeholders, _of_words, _of_relative_paths, _of_ports):
+    for check in (_of_variables, _of_placeholders, _of_words, _of_homes, _of_relative_paths, _of_ports):
         yield from check(start)
 
 
@@ -130,6 +130,16 @@ def _is_code(command: Sequence[str], number: int) -> bool:
     return command[number - 1] in ("-e", "--eval", "-p") or bool(
         re.fullmatch(r"-\w*c|/c|-command", command[number - 1].lower()) or (shell and command[1].lower() == "/c")
     )
+
+
+def _of_homes(start: Start) -> Iterator[Check]:
+    """Check arguments with a `~`, which only a shell replaces, and some servers."""
+    client = start.server.found.client
+    for number, word in enumerate(start.command[1:], 1):
+        if word == "~" or word.startswith("~/"):
+            path = start.machine.paths.join(start.machine.home, word[2:])
+            text = f"argument {number}: {client.name} does not replace '~', so the server gets {word}"
+            yield Check(NOTE, text, f'if the server does not replace it either, write "{path}"')
 
 
 def _of_relative_paths(start: Start) -> Iterator[Check]:

@@ -31,6 +31,7 @@ _OF_ENVIRONMENT = re.compile(r"[A-Za-z_]\w*(?::-.*)?", re.DOTALL)
 _LIKE = re.compile(
     r"\$\{[A-Za-z_][\w.]{0,99}(?::[^{}]{0,99})?\}|\$\{\{ ?[\w.]{1,99} ?\}\}"
     r"|(?<![${])\{env:[A-Za-z_]\w{0,99}\}|\$env:[A-Za-z_]\w*"
+    r"|(?<!\S)\$[A-Z][A-Z0-9_]{2,99}(?![^\s/\\])|%[A-Z_]{3,99}%"  # of a shell: $HOME/x, %APPDATA%
 )
 _OWN = ("userHome", "workspaceFolder", "workspaceFolderBasename", "pathSeparator", "/", "execPath", "cwd")
 

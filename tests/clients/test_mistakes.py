@@ -95,6 +95,13 @@ def test_what_may_be_meant_is_no_mistake(tmp_path, words):
     assert not list(of_entry(start(words, here=machine(tmp_path))))
 
 
+def test_a_tilde_in_an_argument_is_noted(tmp_path):
+    """Some servers replace it themselves; VS Code does so before the server is started."""
+    [check] = of_entry(start(["x", "~/notes", "a~", "~x"], here=machine(tmp_path)))
+    assert (check.level, check.text) == (NOTE, "argument 1: Cursor does not replace '~', so the server gets ~/notes")
+    assert check.fix == f'if the server does not replace it either, write "{tmp_path}/home/notes"'
+
+
 def test_only_the_command_line_of_a_shell_may_have_its_variables(tmp_path):
     [check] = of_entry(start(["sh", "-c", "echo ${A} $1", "${B}"], here=machine(tmp_path)))
     assert check.text.startswith("argument 3: Cursor does not replace ${B}")

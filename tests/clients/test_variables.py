@@ -91,6 +91,11 @@ def test_an_alias_is_withheld_once():
         ("opencode", "{env:B} ${B}", ["${B}"]),
         ("continue", "${B} ${env:B} ${{ secrets.B }}", []),
         ("cursor", "{a} $5 ${1} $ ${ }", []),
+        ("cursor", "$HOME/x", ["$HOME"]),
+        ("cursor", "$API_KEY", ["$API_KEY"]),
+        ("claude-desktop", "%APPDATA%\\x", ["%APPDATA%"]),
+        ("gemini-cli", "$HOME/x", []),
+        ("cursor", "a$HOME $x cost$ 50%20%20 US$100 $HOMEx", []),
     ],
 )
 def test_variables_in_the_form_of_another_client_are_known(client, text, left):
