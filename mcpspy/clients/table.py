@@ -208,17 +208,15 @@ CLIENTS = (
             Place(USER, "{home}/.copilot/mcp-config.json", foreign=True),
         ),
         "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
-        _READ,
+        "2026-11-29",
+        "1.139.1 (code-server 4.139.1)",
         asks_shell=True,
         appends_path=True,
         forms=(HOME, ENV),  # microsoft/vscode, extHostMcpNode.ts
         project_variables="workspaceFolder",
         debugs={"node": "node", "debugpy": "python"},  # microsoft/vscode, mcpDevMode.ts
         types={"http": BOTH, "sse": SSE},
-        logs=(
-            *(f"{{config}}/{product}/logs/*/window*/mcpServer.*.{{name}}.log" for product in _VSCODE),
-            "{data}/code-server/logs/*/window*/mcpServer.*.{name}.log",
-        ),
+        logs=tuple(f"{{config}}/{product}/logs/*/window*/mcpServer.*.{{name}}.log" for product in _VSCODE),
         advice="restart the server in VS Code (MCP: List Servers)",
     ),
     Client(

@@ -71,7 +71,6 @@ def planted(tmp_path, client, path, name="s"):
         ("cursor", ".config/Cursor/logs/20261101T1/window1/exthost/anysphere.cursor-mcp/MCP user-s.log"),
         ("cursor", ".config/Cursor/logs/20261101T1/mcp-server-user-s.log"),
         ("vscode", ".config/Code - Insiders/logs/20261101T1/window2/mcpServer.mcp.config.usrlocal.s.log"),
-        ("vscode", ".local/share/code-server/logs/20261101T1/window2/mcpServer.mcp.config.usrlocal.s.log"),
     ],
 )
 def test_each_client_has_its_logs_in_its_own_place(tmp_path, client, path):
