@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -11,11 +12,12 @@ from itertools import groupby
 from mcpspy.cli.installation import install_command
 from mcpspy.cli.output import confirmed
 from mcpspy.clients import routes
-from mcpspy.clients.checks import in_shell, stale
+from mcpspy.clients.check import in_shell
+from mcpspy.clients.checks import stale
 from mcpspy.clients.drafts import Draft, agents, installs, uninstalls, write
 from mcpspy.clients.entries import wrapped
 from mcpspy.clients.launcher import fleeting, launcher
-from mcpspy.clients.places import Found, Machine, candidates, find, present, sharing
+from mcpspy.clients.places import Found, Machine, candidates, find, in_file, present, sharing
 from mcpspy.clients.plan import CANNOT, LEAVE, REFUSE, ROUTE, WRAP, Step
 from mcpspy.clients.table import CLIENTS, PROJECT, SCOPES, Client, client
 from mcpspy.clients.withheld import withheld
@@ -29,15 +31,17 @@ def run(options: argparse.Namespace) -> int:
     """Show the plan, or with `--dry-run` the changes, and apply it. Without server names, ask first on a terminal."""
     machine, words = Machine.here(), launcher()
     if options.client is None:
+        if options.config:
+            raise UsageError("--config needs the client whose format the file has: mcpspy install CLIENT --config FILE")
         return _list(machine, words)
     chosen = client(options.client)
-    places = existing(chosen, machine, options.scope)
+    places = _places(options, chosen, machine)
     if options.agent:
         return _add_agent(options, chosen, places, machine, words)
     drafts, needed = installs(places, machine, options.servers, words, routes.load())
     check_servers(drafts, options.servers, chosen)
     print_plan(drafts)
-    _refuse_unknown(drafts, chosen)
+    _refuse_unknown(drafts, _named(options, chosen))
     left = 1 if _steps(drafts, CANNOT) else 0
     if options.dry_run:
         print_changes(drafts)
@@ -57,7 +61,23 @@ def run(options: argparse.Namespace) -> int:
     _save(needed)  # first: the original URL is stored nowhere else
     write(drafts)
     _print_advice(chosen, drafts, places, machine, needed)
+    print(f"undo: mcpspy uninstall {_named(options, chosen)}")
+    _print_notes(drafts, places)
     return left
+
+
+def _places(options: argparse.Namespace, chosen: Client, machine: Machine) -> list[Found]:
+    """Return the places that the options mean: those of the client that exist, or the file of `--config`."""
+    if not options.config:
+        return existing(chosen, machine, options.scope)
+    if options.scope:
+        raise UsageError("--config names the file and --scope the files of the client: give one of them")
+    return [in_file(chosen, options.config)]
+
+
+def _named(options: argparse.Namespace, chosen: Client) -> str:
+    """Return the client, and the file of `--config`, as words of a command line."""
+    return shlex.join([chosen.id, *(["--config", options.config] if options.config else [])])
 
 
 def _add_agent(
@@ -80,7 +100,7 @@ def _add_agent(
     write(drafts)
     print(f"\nagents in {chosen.name} can read captures with the tools of 'mcpspy'")
     print(f"  1. {chosen.advice.format(name=chosen.name)}\n  2. ask: why did my last tool call fail?")
-    print(f"undo: mcpspy uninstall {chosen.id} --agent")
+    print(f"undo: mcpspy uninstall {_named(options, chosen)} --agent")
     if os.environ.get("MCPSPY_CAPTURE_DIR"):
         print("note: $MCPSPY_CAPTURE_DIR is set here; a client that does not have it reads ~/.mcpspy/captures")
     if find_spec("mcp") is None:
@@ -111,14 +131,14 @@ def _steps(drafts: Sequence[Draft], action: str) -> list[tuple[Draft, Step]]:
     return [(draft, step) for draft in drafts for step in draft.steps if step.action == action]
 
 
-def _refuse_unknown(drafts: Sequence[Draft], chosen: Client) -> None:
+def _refuse_unknown(drafts: Sequence[Draft], named: str) -> None:
     """Raise Unwrappable if an entry has an unknown form. The error lists the servers that can be wrapped."""
     refused = _steps(drafts, REFUSE)
     if not refused:
         return
     draft, step = refused[0]
     others = [other.server for action in (WRAP, ROUTE) for _, other in _steps(drafts, action)]
-    hint = f"; to wrap the others: mcpspy install {chosen.id} {in_shell(*others)}" if others else ""
+    hint = f"; to wrap the others: mcpspy install {named} {in_shell(*others)}" if others else ""
     raise Unwrappable(f"{draft.config.path}: {step.server}: {step.detail}; nothing was changed{hint}")
 
 
@@ -215,7 +235,9 @@ def _print_advice(
         )
     for number, step in enumerate(steps, 1):
         print(f"  {number}. {step}")
-    print(f"undo: mcpspy uninstall {chosen.id}")
+
+
+def _print_notes(drafts: Sequence[Draft], places: Sequence[Found]) -> None:
     for draft in drafts:
         if draft.changes and any(found.place.scope == PROJECT and found.path == draft.config.path for found in places):
             print(f"note: {printable(draft.config.path, 4096)} belongs to the project: do not commit the change")
@@ -231,7 +253,7 @@ _WORDS = {action: action for action in (WRAP, ROUTE, "undo", "add")} | {
 def run_uninstall(options: argparse.Namespace) -> int:
     """Undo what `install` did, byte for byte if the file has not been changed by others since."""
     chosen, machine = client(options.client), Machine.here()
-    places = existing(chosen, machine, options.scope)
+    places = _places(options, chosen, machine)
     if options.agent:
         if options.servers:
             raise UsageError("--agent takes no servers: it removes 'mcpspy mcp' itself")

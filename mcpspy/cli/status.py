@@ -2,21 +2,26 @@
 
 import argparse
 import os
+import re
 import time
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 
 import orjson
 
 from mcpspy.capture.listing import Listed, captures
 from mcpspy.capture.location import directory
+from mcpspy.cli.output import line_width
 from mcpspy.clients import routes
-from mcpspy.clients.checks import PROBLEM, Check, of_captures, of_config, of_server, resolves, stale
+from mcpspy.clients.check import PROBLEM, Check
+from mcpspy.clients.checks import of_captures, of_config, of_names, of_server, resolves, stale
 from mcpspy.clients.formats import JSON, TOML
 from mcpspy.clients.places import Found, Machine, find, present
 from mcpspy.clients.servers import Server, has_variable, servers, untrusted, wrote
 from mcpspy.clients.table import BY_ID, client
 from mcpspy.errors import ConfigError, UsageError
 from mcpspy.text import age_text, plural, printable, suggestion
+from mcpspy.transport.link import signals_interrupt
 
 
 def run(options: argparse.Namespace) -> int:
@@ -110,15 +115,22 @@ _CORRECT = {
 
 
 def run_doctor(options: argparse.Namespace) -> int:
-    """Print the checks; exit status 1 if there is a problem."""
+    """Print the checks; exit status 1 if there is a problem. A signal ends what was started, too."""
+    with signals_interrupt():
+        return _doctor(options)
+
+
+def _doctor(options: argparse.Namespace) -> int:
     machine = Machine.here()
     problems = _print(of_captures(machine), "")
-    for found, own, broken in _chosen(options.target, machine):
+    chosen = _chosen(options.target, machine)
+    for found, own, broken in chosen:
         print(f"{found.client.name}, {found.place.scope}: {printable(found.path, 4096)}")
         if broken:
             problems += _print([Check(PROBLEM, broken, _CORRECT.get(found.place.form, _CORRECT[JSON]))], "  ")
             continue
         problems += _print(of_config(found, machine), "  ")
+        problems += _print(of_names([(place, theirs) for place, theirs, _ in chosen], found), "  ")
         for server in own:
             print(f"  {printable(server.name, 100)}")
             problems += _print(of_server(server, machine, named=server.name == options.target), "    ")
@@ -158,10 +170,24 @@ def _print(checks: Iterable[Check], margin: str) -> int:
     problems = 0
     for level, text, fix in checks:
         first, *more = text.split("\n")
-        print(f"{margin}{level:<8} {printable(first, 1000)}", flush=True)
-        for line in more:
-            print(f"{margin}{'':<8} {printable(line, 1000)}")
-        if fix:
-            print(f"{margin}{'':<8} {'fix' if level == PROBLEM else 'advice'}: {printable(fix, 1000)}")
+        lines = [first, *more, *([f"{'fix' if level == PROBLEM else 'advice'}: {fix}"] if fix else [])]
+        for number, line in enumerate(lines):
+            label = level if not number else ""
+            print(_folded(f"{margin}{label:<8} ", printable(line, 1000)), flush=True)
         problems += level == PROBLEM
     return problems
+
+
+_QUOTED = re.compile(r'"[^"]*"')
+
+
+def _folded(label: str, line: str) -> str:
+    """Return a line behind its label, on a terminal folded at its blanks, but not at those of text to be copied."""
+    width = line_width(0)
+    if not width or len(label) + len(line) <= width:
+        return label + line
+    kept = _QUOTED.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), line)
+    margin = " " * len(label)
+    folded = fill(kept, width, initial_indent=label, subsequent_indent=margin, break_long_words=False,
+                  break_on_hyphens=False)  # fmt: skip
+    return folded.replace("\N{NO-BREAK SPACE}", " ")

@@ -3,11 +3,9 @@
 import argparse
 import os
 import shlex
-import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcpspy.cli.output import ProgressBar, say
@@ -16,13 +14,12 @@ from mcpspy.errors import UsageError
 from mcpspy.json_values import parsed
 from mcpspy.secrets.redactor import shown
 from mcpspy.text import printable
+from mcpspy.transport.link import signals_interrupt
 
 if TYPE_CHECKING:
     from mcpspy.contract.verify.http import HttpBench
     from mcpspy.contract.verify.session import SessionPlan
     from mcpspy.contract.verify.stdio import StdioBench
-
-_ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -35,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--header belongs to --url: a command has no HTTP headers")
     calls = _calls(options.call, from_capture=bool(options.capture))
     recorded_plan = _recorded(options.capture, calls) if options.capture else None
-    with _signals_heeded(), tempfile.TemporaryDirectory(prefix="mcpspy-verify-") as folder:
+    with signals_interrupt(), tempfile.TemporaryDirectory(prefix="mcpspy-verify-") as folder:
         return _verified(options, folder, calls, recorded_plan)
 
 
@@ -107,26 +104,3 @@ def _calls(named: Sequence[str], *, from_capture: bool) -> dict[str, Any]:
                 f'--call {name!r}: the arguments must be a JSON object, such as {name}=\'{{"city":"Oslo"}}\''
             )
     return found
-
-
-@contextmanager
-def _signals_heeded() -> Iterator[None]:
-    """Make signals that end this process end the servers too.
-
-    A signal that was ignored when this process started, such as SIGINT in the background of a script, would be ignored
-    by a server as well, and there would be nothing to compare. A signal with a handler gets its default action in a new
-    process.
-    """
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    numbers = [getattr(signal, name) for name in _ENDING]
-    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # started by nohup
-        numbers.remove(signal.SIGHUP)
-    before = {number: signal.signal(number, interrupt) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

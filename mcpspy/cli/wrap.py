@@ -25,14 +25,12 @@ def wrap(arguments: list[str]) -> int:
     """Run the command. `arguments` are the words after `wrap`."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # no traceback for Ctrl-C in these first milliseconds
-    words = iter(arguments)
-    options = _parsed(words)
+    options, argv = _parsed(iter(arguments))
     if options is None:
         from mcpspy.cli.arguments import Parser
 
         os.write(1, Parser(WRAP).format_help().encode())
         return 0
-    argv = list(words)
     if not argv:
         raise UsageError("wrap needs the server's command after '--': mcpspy wrap -- COMMAND [ARG...]")
     if options["output"] and options["output"].endswith(".gz"):
@@ -79,19 +77,22 @@ def wrap(arguments: list[str]) -> int:
     os._exit(status)
 
 
-def _parsed(words: "Iterator[str]") -> "dict[str, Any] | None":
-    """Return the values of the options, which end at the word `--`; None if the help is wanted.
+def _parsed(words: "Iterator[str]") -> "tuple[dict[str, Any] | None, list[str]]":
+    """Return the values of the options, and the command of the server; None instead of values if the help is wanted.
 
-    The rest of `words` is the command of the server. Choices and converters are not known here: the table has none.
+    The options end at the word `--`, or before the first word without a dash: the MCP Inspector with `--cli` removes
+    each `--` from the command that it starts. Choices and converters are not known here: the table has none.
     """
     known = WRAP.named_options
     found: dict[str, Any] = {it.dest: [] if it.many else it.default for it in WRAP.options}
     for word in words:
         if word == "--":
             break
+        if not word.startswith("-"):
+            return found, [word, *words]
         option = known.get(word)
         if option is WRAP.help:
-            return None
+            return None, []
         if option is not None and not option.placeholder:
             found[option.dest] = option.const
             continue
@@ -106,7 +107,7 @@ def _parsed(words: "Iterator[str]") -> "dict[str, Any] | None":
             found[option.dest].append(chosen)
         else:
             found[option.dest] = chosen
-    return found
+    return found, list(words)
 
 
 def _reload(argv: list[str], options: "dict[str, Any]", limit: int | None) -> int:
@@ -163,8 +164,6 @@ def _limit(text: str | None) -> int | None:
 
 
 def _unknown(word: str) -> str:
-    if not word.startswith("-"):
-        return f"put '--' before the server's command: mcpspy wrap -- {word} ..."
     from mcpspy.text import suggestion
 
     hint = suggestion(word.partition("=")[0], WRAP.named_options, "see 'mcpspy wrap --help'")

@@ -3,38 +3,40 @@
 import io
 import os
 import re
-import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mcpspy.capture.location import directory, make_directory
+from mcpspy.clients import desktop
 from mcpspy.clients.apply import load
-from mcpspy.clients.formats import JSON, improper
+from mcpspy.clients.check import FINE, NOTE, PROBLEM, Check, as_member, in_shell
+from mcpspy.clients.entries import debugger
+from mcpspy.clients.formats import JSON, improper, read
 from mcpspy.clients.launcher import is_agent
+from mcpspy.clients.logs import of_log
+from mcpspy.clients.mistakes import Start, of_entry, of_start, user_of
 from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.probe import PATIENCE, Answer, listening, routes_at, talk
+from mcpspy.clients.remote import mistakes_of, of_request, transport_of
 from mcpspy.clients.routes import PORT
 from mcpspy.clients.servers import TRUST_IT, Server, expanded, unresolved, untrusted
 from mcpspy.clients.table import PROJECT
-from mcpspy.errors import SpawnError
-from mcpspy.foreign_file import open_foreign, read_foreign
+from mcpspy.clients.tree import Node
+from mcpspy.errors import ConfigError, SpawnError
+from mcpspy.foreign_file import read_foreign
 from mcpspy.json_values import member
-from mcpspy.process.ports import holder
-from mcpspy.secrets.redactor import Withheld
+from mcpspy.secrets.redactor import shown
 from mcpspy.spec.client_limits import BY_CLIENT
-
-FINE, NOTE, PROBLEM = "ok", "note", "problem"
 
 _PASSED = "HOME LOGNAME PATH SHELL TERM USER".split()  # variables that SDK clients pass to a server
 _PASSED_WINDOWS = (
     "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT PROCESSOR_ARCHITECTURE PROGRAMFILES SYSTEMDRIVE SYSTEMROOT"
     " TEMP USERNAME USERPROFILE"
 ).split()
-_DESKTOP_PATH = {"darwin": "/usr/bin:/bin:/usr/sbin:/sbin", "linux": "/usr/local/bin:/usr/bin:/bin"}
 _RUNTIMES = {
     "npx": "node",
     "npm": "node",
@@ -45,16 +47,7 @@ _RUNTIMES = {
     "docker": "docker",
 }
 _LONGEST_WAIT = 60.0  # maximum seconds for a first response, if the client waits longer
-_LONGEST_LINE = 4096  # bytes of `#!` and the rest of the line
 _IN_A_SHELL = "start its command in a shell until it stays and waits for input"
-
-
-class Check(NamedTuple):
-    """The result of one check."""
-
-    level: str
-    text: str
-    fix: str = ""
 
 
 def of_config(found: Found, machine: Machine) -> Iterator[Check]:
@@ -66,10 +59,41 @@ def of_config(found: Found, machine: Machine) -> Iterator[Check]:
             f"{why}; {client.name} cannot read a file with that, and starts none of its servers",
             "take it out",
         )
+    yield from _of_repeated(found)
     if why := untrusted(found, machine):
         yield Check(PROBLEM, why, TRUST_IT)
     if found.place.note:
         yield Check(NOTE, found.place.note.format(name=client.name))
+
+
+def _of_repeated(found: Found) -> Iterator[Check]:
+    """Check whether a server, or a member of its entry, is there twice; parsers keep the last one silently."""
+    try:
+        node = read(load(found.path).text, found.place.form)
+    except ConfigError:
+        return
+    for key in found.place.root:
+        member = node.value.get(key) if isinstance(node.value, dict) else None
+        if member is None:
+            return
+        node = member.node
+    names = _names(node)
+    for name in dict.fromkeys((*node.repeated, *(name for name, times in Counter(names).items() if times > 1))):
+        yield Check(PROBLEM, f"{name!r} is there twice, and only one of the two is started", "rename one of them")
+    for name, entry in node.value.items() if isinstance(node.value, dict) else ():
+        for key in dict.fromkeys(entry.node.repeated):
+            yield Check(
+                PROBLEM, f"{name!r} has {key!r} twice, and only the last one counts", "write its values into one"
+            )
+
+
+def _names(node: Node) -> list[str]:
+    """Return the names in a list of servers."""
+    entries = node.value if isinstance(node.value, list) else []
+    names = [
+        entry.value["name"].node.value for entry in entries if isinstance(entry.value, dict) and "name" in entry.value
+    ]
+    return [name for name in names if isinstance(name, str)]
 
 
 def of_captures(machine: Machine) -> Iterator[Check]:
@@ -91,36 +115,57 @@ def of_server(server: Server, machine: Machine, *, named: bool) -> Iterator[Chec
     if server.problem:
         yield Check(PROBLEM, server.problem, "correct the entry")
     elif server.url or server.route:
-        yield from _of_remote(server)
+        yield from _of_remote(server, named, machine)
     else:
         try:
-            yield from _held_back(server, named) or _of_stdio(server, machine)
+            yield from _held_back(server, named, "start") or _of_stdio(server, machine)
         except ValueError as error:  # a NUL, an unpaired surrogate, a name with '='
             yield Check(PROBLEM, f"it cannot be started: {error}", "correct its command, its env, or its cwd")
+        yield from of_log(server, machine)
 
 
-def _held_back(server: Server, named: bool) -> list[Check]:
-    """Return why a server is not started; someone else may have written the configuration."""
-    client, start = server.found.client.name, f"to start it: mcpspy doctor {in_shell(server.name)}"
+def of_names(chosen: Iterable[tuple[Found, Iterable[Server]]], found: Found) -> Iterator[Check]:
+    """Check whether the servers at a place have the names of others of the same client, in another scope."""
+    chosen = list(chosen)
+    own = {server.name for place, servers in chosen if place == found for server in servers}
+    for place, servers in chosen:
+        if place.client is found.client and place.place.scope != found.place.scope:
+            for name in (server.name for server in servers if server.name in own):
+                yield Check(
+                    NOTE, f"{name!r} is in {place.path} too, and {found.client.name} starts only one of the two",
+                    "rename one of them, or remove it",
+                )  # fmt: skip
+
+
+def _held_back(server: Server, named: bool, verb: str) -> list[Check]:
+    """Return why a server is not started, or not asked; someone else may have written the configuration."""
+    client, again = server.found.client.name, f"to {verb} it: mcpspy doctor {in_shell(server.name)}"
     if sys.platform != "win32" and os.stat(server.found.path).st_uid != os.geteuid():
-        return [Check(NOTE, "the configuration belongs to another user, so it was not started")]
+        return [Check(NOTE, f"the configuration belongs to another user, so it was not {verb}ed")]
     if server.disabled and not named:
-        return [Check(NOTE, f"it is disabled in {client}, so it was not started", start)]
+        return [Check(NOTE, f"it is disabled in {client}, so it was not {verb}ed", again)]
     if server.found.place.scope == PROJECT and not named:
-        return [Check(NOTE, "the configuration is the project's, so it was not started", start)]
+        return [Check(NOTE, f"the configuration is the project's, so it was not {verb}ed", again)]
     return []
 
 
-def in_shell(*names: str) -> str:
-    """Quote names of servers for a command line of mcpspy in a shell; a name may begin with a dash."""
-    dashes = ["--"] if any(name.startswith("-") for name in names) else []
-    return shlex.join([*dashes, *names])
-
-
-def _of_remote(server: Server) -> Iterator[Check]:
-    if not server.route:
-        yield Check(NOTE, f"it is a remote server and not wrapped: {Withheld().url(server.url or '')}")
+def _of_remote(server: Server, named: bool, machine: Machine) -> Iterator[Check]:
+    mistakes = [*mistakes_of(server, machine)]
+    yield from mistakes
+    if server.route:
+        yield from _of_route(server)
         return
+    install = f"mcpspy install {server.found.client.id} {in_shell(server.name)}" if transport_of(server) else ""
+    yield Check(NOTE, f"it is a remote server and not wrapped: {shown(server.url or '')}", install)
+    if held := _held_back(server, named, "ask"):
+        yield from held
+    elif any(check.level == PROBLEM for check in mistakes):
+        yield Check(NOTE, "nothing was sent to it because of these mistakes")
+    else:
+        yield from of_request(server, machine)
+
+
+def _of_route(server: Server) -> Iterator[Check]:
     if not server.url:
         yield Check(
             NOTE,
@@ -135,23 +180,24 @@ def _of_remote(server: Server) -> Iterator[Check]:
     elif server.route in routes_at(port):
         yield Check(FINE, f"the proxy on port {port} serves the route {server.route!r}")
     else:
-        held = holder(port)
-        who = " ".join(Withheld().argv(held.words)) if held else "a process that cannot be seen"
         yield Check(
-            PROBLEM, f"on port {port} listens {who}, which does not serve the route {server.route!r}",
+            PROBLEM, f"on port {port} listens {user_of(port)}, which does not serve the route {server.route!r}",
             f"end it, and {start}; with several --from it serves several clients. Or take another port:"
             f" mcpspy proxy --from {server.found.client.id} --listen 127.0.0.1:{port + 1}",
         )  # fmt: skip
 
 
 def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
-    environ, client = _environment(machine), server.found.client
+    client = server.found.client
+    environ = _environment(machine) | {"PATH": desktop.search_path(client, machine)}
     if server.disabled:
         yield Check(NOTE, f"it is disabled in {client.name}")
     if server.launcher:
         yield from _of_launcher(server, environ)
     elif is_agent(server.words):
         yield Check(NOTE, "it is mcpspy itself, for agents")
+    elif debugger(server.members.get("dev")) in client.debugs:
+        yield Check(NOTE, "it is not wrapped, and cannot be wrapped while its entry has dev.debug")
     else:
         yield Check(NOTE, "it is not wrapped", f"mcpspy install {client.id} {in_shell(server.name)}")
     texts = [*server.words, *server.environ.values(), server.cwd or "", server.env_file or ""]
@@ -166,15 +212,31 @@ def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
             why = getattr(error, "strerror", None) or error
             yield Check(PROBLEM, f"its envFile cannot be read: {place}: {why}", "correct envFile")
             return
-    environ |= {key: expanded(value, client, machine) for key, value in server.environ.items()}
+    own = {key: expanded(value, client, machine) for key, value in server.environ.items()}
     command = [expanded(word, client, machine) for word in server.words]
-    cwd = _cwd(server, machine)
+    start = Start(server, command, own, _cwd(server, machine), machine)
+    yield from of_entry(start)
+    blocked = [*of_start(start)]
+    yield from blocked
+    if blocked:
+        return
+    if client.appends_path and "PATH" in own:
+        own["PATH"] = os.pathsep.join([environ.get("PATH", os.defpath), own["PATH"]])
+    yield from _of_process(start, environ | own)
+
+
+def _of_process(start: Start, environ: Mapping[str, str]) -> Iterator[Check]:
+    """Start a server as its client does, and check what comes of it."""
+    server, command, cwd = start.server, start.command, start.cwd
     named = os.path.join(cwd, command[0]) if os.path.dirname(command[0]) else command[0]
     path = shutil.which(named, path=environ.get("PATH"))
     if path is None:
-        yield _not_found(command[0], cwd)
+        yield _not_found(command[0], start, environ.get("PATH", os.defpath))
         return
-    yield from _of_command(server, named, path, machine)
+    if need := desktop.lacking(path, environ.get("PATH", os.defpath)):
+        yield _of_need(need, command[0], path, start, environ.get("PATH", os.defpath))
+        return
+    yield from _of_command(start, named, path)
     try:
         answer = talk([path, *command[1:]], environ, cwd, patience(server))
     except SpawnError as error:
@@ -228,15 +290,40 @@ def _unquoted(value: str) -> str:
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
 
 
-def _not_found(command: str, cwd: str) -> Check:
+def _not_found(command: str, start: Start, path: str) -> Check:
+    client = start.server.found.client
     if command.startswith("~"):
         return Check(PROBLEM, f"{command} is not there: a shell would replace '~'", "write the path in full")
     if " " in command and not os.path.isabs(command):
         return Check(PROBLEM, f"there is no command {command!r}", "put its arguments into args, word by word")
     if os.path.dirname(command):
-        where = "" if os.path.isabs(command) else f" in {cwd}"
+        where = "" if os.path.isabs(command) else f" in {start.cwd}"
         return Check(PROBLEM, f"{command} is not there{where}, or not executable", "correct the command")
-    return Check(PROBLEM, f"{command} is not on PATH", "install it, or write its absolute path")
+    there = desktop.elsewhere(command, path, start.machine)
+    if there is None:
+        return Check(PROBLEM, f"{command} is not on PATH", "install it, or write its absolute path")
+    fix = f"write {as_member('command', there.path)}"
+    if there.folder:
+        fix += f" and {_with_path(start, there.folder, path)}"
+    return Check(PROBLEM, f"{command} is not on the PATH with which {client.name} starts servers: {path}", fix)
+
+
+def _with_path(start: Start, folder: str, path: str) -> str:
+    """Return what to write so that the client has a folder on PATH."""
+    return f'{as_member("PATH", os.pathsep.join([folder, path]))} into its "{start.server.found.client.env}"'
+
+
+def _of_need(need: desktop.Need, command: str, program: str, start: Start, path: str) -> Check:
+    """Return why a script cannot be started by its first line."""
+    begins = f"{command} begins with {need.line!r}"
+    if not need.program:
+        return Check(PROBLEM, f"{begins} and a carriage return, which belongs to the name then", "write LF line ends")
+    if not need.on_path:
+        return Check(PROBLEM, f"{begins}, but {need.program} does not exist", "install it again")
+    text = f"{begins}, but {need.program} is not on the PATH with which {start.server.found.client.name} starts servers"
+    folder = desktop.folder_of_need(program, path, start.machine)
+    fix = f"write {_with_path(start, folder, path)}" if folder else f"install {need.program}"
+    return Check(PROBLEM, f"{text}: {path}", fix)
 
 
 def _of_launcher(server: Server, environ: Mapping[str, str]) -> Iterator[Check]:
@@ -244,14 +331,8 @@ def _of_launcher(server: Server, environ: Mapping[str, str]) -> Iterator[Check]:
     if reason := stale(server.launcher, environ.get("PATH")):
         yield Check(PROBLEM, f"it is wrapped by {server.launcher[0]}, which {reason}", again)
         return
-    try:
-        run = subprocess.run(
-            [*server.launcher, "--version"],
-            capture_output=True, check=False, cwd=os.path.abspath(os.sep), env=dict(environ), timeout=PATIENCE,
-        )  # fmt: skip
-        version = run.stdout.decode(errors="replace").strip() if run.returncode == 0 else ""
-    except (OSError, subprocess.TimeoutExpired):
-        version = ""
+    printed = desktop.output([*server.launcher, "--version"], environ, os.path.abspath(os.sep), PATIENCE)
+    version = (printed or "").strip()
     if version:
         yield Check(FINE, f"wrapped by {version}, {server.launcher[0]}")
     else:
@@ -263,11 +344,7 @@ def stale(launcher: Sequence[str], path: str | None = None) -> str:
     found = _which(launcher[0], path) if launcher else ""
     if found is None:
         return "no longer exists"
-    try:
-        with open_foreign(found) as file:
-            line = os.fsdecode(file.readline(_LONGEST_LINE))
-    except OSError:  # there is none, or it is executable but not readable
-        return ""
+    line = desktop.first_line(found)
     interpreter = line.removeprefix("#!").split()[:1] if line.startswith("#!") else []
     return (
         f"needs {interpreter[0]}, which no longer exists" if interpreter and not os.path.exists(interpreter[0]) else ""
@@ -287,15 +364,29 @@ def _which(command: str, path: str | None) -> str | None:
         return None
 
 
-def _of_command(server: Server, command: str, path: str, machine: Machine) -> Iterator[Check]:
+def _of_command(start: Start, command: str, path: str) -> Iterator[Check]:
+    client, machine = start.server.found.client, start.machine
     runtime = _RUNTIMES.get(_stem(command))
     yield Check(FINE, (f"{command} is {path}" if command != path else f"{path} is there") + _version(runtime, path))
-    desktop = _DESKTOP_PATH.get(machine.platform)
-    if server.found.client.desktop and desktop and not shutil.which(command, path=desktop):
+    if owner := desktop.manager(path):
+        real = desktop.chosen(path, machine)
+        yield Check(
+            NOTE, f"{path} is a shim of {owner}, which chooses the version by the directory: {start.cwd}",
+            f"for one version everywhere write {as_member('command', real)}" if real else "",
+        )  # fmt: skip
+    if not client.desktop or command == path or machine.platform not in ("darwin", "linux"):
+        return
+    shell = shutil.which(command, path=machine.environ.get("PATH"))
+    if not client.asks_shell and shell and os.path.realpath(shell) != os.path.realpath(path):
+        yield Check(
+            NOTE, f"this shell starts another one: {shell}{_version(runtime, shell)}",
+            f"if {client.name} is to start that, write {as_member('command', desktop.chosen(shell, machine) or shell)}",
+        )  # fmt: skip
+    elif client.asks_shell and not shutil.which(command, path=desktop.desktop_path(machine)):
         yield Check(
             NOTE,
             f"{command} is on the PATH of this shell, perhaps not on that of programs started from the desktop",
-            f"if {server.found.client.name} does not find it, write {path}",
+            f"if {client.name} does not find it, write {as_member('command', path)}",
         )
 
 
@@ -309,12 +400,11 @@ def _version(runtime: str | None, path: str) -> str:
     if not runtime:
         return ""
     beside = os.path.join(os.path.dirname(path), runtime)
-    try:
-        program = path if _stem(path) == runtime else beside if os.path.exists(beside) else runtime
-        run = subprocess.run([program, "--version"], capture_output=True, check=False, timeout=PATIENCE)
-    except (OSError, subprocess.TimeoutExpired):
+    program = path if _stem(path) == runtime else beside if os.path.exists(beside) else runtime
+    printed = desktop.output([program, "--version"], None, None, PATIENCE)
+    if printed is None:
         return f", but {runtime} does not run"
-    return f", {runtime} {run.stdout.decode(errors='replace').strip().split(chr(10))[0].removeprefix('Python ')}"
+    return f", {runtime} {printed.strip().split(chr(10))[0].removeprefix('Python ')}"
 
 
 def of_answer(answer: Answer) -> Iterator[Check]:

@@ -8,13 +8,14 @@ of these in an object called `transport`. A problem of an entry is a `Refusal` w
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from mcpspy.capture.location import printable_name
 from mcpspy.clients.formats import YAML
 from mcpspy.clients.places import Found, Machine, projects
 from mcpspy.clients.table import LIST, STRING, Client, Place
-from mcpspy.clients.tree import Member, Node, where
+from mcpspy.clients.tree import Member, Node, plain, where
 from mcpspy.errors import ConfigError, Unwrappable
 
 MOST_SERVERS = 10_000
@@ -26,8 +27,8 @@ class Refusal(Exception):
     """An entry cannot be changed because its form is unknown; the text is the reason. Used in this package only."""
 
 
-class Unroutable(Refusal):
-    """A remote server of a known form cannot go through the proxy; the text is the reason.
+class Unchangeable(Refusal):
+    """An entry of a known form must stay as it is, while others can be changed; the text is the reason.
 
     Used in this package only.
     """
@@ -67,6 +68,11 @@ class Entry:
         """Return the value of a member; None if there is none."""
         member = self.body.value.get(key) or self.members.get(key)
         return member.node.value if member else None
+
+    @property
+    def debugger(self) -> str:
+        """The type of the debugger with which the client starts it (`dev.debug`); empty without one."""
+        return debugger(plain(self.members["dev"].node)) if "dev" in self.members else ""
 
     @property
     def disabled(self) -> bool:
@@ -115,6 +121,8 @@ class Wrapped(NamedTuple):
     @property
     def ours(self) -> bool:
         """Whether the launcher only starts mcpspy, so that the server's own command remains without it."""
+        if self.options and not self.options[0].startswith("-"):  # the command begins there, and `--` is in it
+            return False
         first, *more = self.launcher
         starter = " ".join([re.split(r"[/\\]", first)[-1].lower().removesuffix(".exe"), *more[:-1]])
         return not more or more == ["-m", "mcpspy"] or starter in ("uvx", "uv tool run", "pipx run")
@@ -249,6 +257,13 @@ def only_switched(entry: Entry) -> bool:
     return set(entry.members) in ({"enabled"}, {"disabled"})
 
 
+def debugger(dev: object) -> str:
+    """Return the type of the debugger in the value of `dev`; empty if it has none."""
+    debug = dev.get("debug") if isinstance(dev, dict) else None
+    kind = debug.get("type") if isinstance(debug, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
 def wrapped(words: Sequence[str]) -> Wrapped | None:
     """Return the command behind mcpspy, whatever the path of mcpspy and its launcher; None if mcpspy is not in it."""
     for at in range(len(words) - 1):
@@ -258,9 +273,12 @@ def wrapped(words: Sequence[str]) -> Wrapped | None:
     return None
 
 
-def in_a_shell(words: Sequence[str]) -> bool:
-    """Return whether one of the words is a shell command line with mcpspy in front of a command."""
-    return any(re.search(r"(?:^|[\s/\\'\"])mcpspy(?:\.exe)?['\"]?\s+wrap\s", word) for word in words)
+def wrapped_otherwise(words: Sequence[str]) -> bool:
+    """Return whether mcpspy is in front of a command in a form that cannot be undone: in a shell, or without `--`."""
+    in_a_shell = re.compile(r"(?:^|[\s/\\'\"])mcpspy(?:\.exe)?['\"]?\s+wrap\s")
+    return any(map(in_a_shell.search, words)) or any(
+        _is_mcpspy(word) and after == "wrap" for word, after in pairwise(words)
+    )
 
 
 def _is_mcpspy(word: str) -> bool:

@@ -108,6 +108,7 @@ class _Reader:
 
     def _object(self, start: int, depth: int) -> Node:
         members: dict[str, Member] = {}
+        repeated: list[str] = []
         at = self.skip(start + 1)
         while self._text[at : at + 1] != "}":
             if self._text[at : at + 1] != '"':
@@ -117,10 +118,11 @@ class _Reader:
             if self._text[colon : colon + 1] != ":":
                 raise Syntax(colon, self._expected(colon, f"':' after the key {key.value!r}"))
             node = self.value(self.skip(colon + 1), depth + 1)
-            members.pop(key.value, None)  # the last one of two equal keys counts, as in JSON.parse
+            if members.pop(key.value, None):  # the last one of two equal keys counts, as in JSON.parse
+                repeated.append(key.value)
             members[key.value] = Member(key.start, key.start, key.end, node)
             at = self._next(node.end, "}")
-        return Node(start, at + 1, members)
+        return Node(start, at + 1, members, repeated=tuple(repeated))
 
     def _array(self, start: int, depth: int) -> Node:
         elements: list[Node] = []

@@ -1,8 +1,8 @@
 """Where the configurations of clients are on a machine.
 
 Their paths depend on the home, the platform, the environment and the working directory. Everything except `find`,
-`present` and `sharing` is a pure function of a `Machine`, so the paths of every platform can be computed, and tested,
-on any platform.
+`in_file`, `present` and `sharing` is a pure function of a `Machine`, so the paths of every platform can be computed,
+and tested, on any platform.
 """
 
 import glob
@@ -11,11 +11,15 @@ import os
 import posixpath
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import NamedTuple
 
+from mcpspy.clients.apply import load
+from mcpspy.clients.formats import JSON, TOML, YAML, read
 from mcpspy.clients.table import CLIENTS, Client, Place
+from mcpspy.clients.tree import plain
+from mcpspy.errors import ConfigError, UsageError
 from mcpspy.foreign_file import read_foreign
 
 
@@ -95,10 +99,14 @@ def candidates(place: Place, machine: Machine) -> list[str]:
         if value := machine.environ.get(variable, "").strip():
             return [paths.normpath(paths.join(machine.cwd, value, below))]
     template = place.path if isinstance(place.path, str) else place.path.get(machine.platform)
-    if template is None:
-        return []
+    return paths_of(template, machine) if template is not None else []
+
+
+def paths_of(template: str, machine: Machine, name: str = "") -> list[str]:
+    """Return the paths that a template of the table stands for, the nearest first; `name` is that of a server."""
+    paths = machine.paths
     folders = [folder.rstrip("/") for folder in projects(machine)] if "{project}" in template else [""]
-    names = {"home": machine.home, **_settings(machine)}
+    names = {"home": machine.home, "name": name, **_settings(machine)}
     if "*" in template:  # a pattern: the names themselves are literal
         names, folders = {name: glob.escape(path) for name, path in names.items()}, [*map(glob.escape, folders)]
     return [paths.normpath(template.format(**names, project=folder)) for folder in folders]
@@ -122,13 +130,15 @@ def _settings(machine: Machine) -> dict[str, str]:
     """Return the directories for a user's settings; on Windows, `local` are those that do not roam."""
     paths, home, environ = machine.paths, machine.home, machine.environ
     xdg = environ.get("XDG_CONFIG_HOME", "").strip() or paths.join(home, ".config")
+    data = environ.get("XDG_DATA_HOME", "").strip() or paths.join(home, ".local", "share")
+    cache = environ.get("XDG_CACHE_HOME", "").strip() or paths.join(home, ".cache")
+    config, local = xdg, ""
     if machine.platform == "win32":
-        data = paths.join(home, "AppData")
-        config = environ.get("APPDATA", paths.join(data, "Roaming"))
-        return {"config": config, "local": environ.get("LOCALAPPDATA", paths.join(data, "Local")), "xdg": xdg}
-    if machine.platform == "darwin":
-        return {"config": paths.join(home, "Library", "Application Support"), "local": "", "xdg": xdg}
-    return {"config": xdg, "local": "", "xdg": xdg}
+        config = environ.get("APPDATA", paths.join(home, "AppData", "Roaming"))
+        local = environ.get("LOCALAPPDATA", paths.join(home, "AppData", "Local"))
+    elif machine.platform == "darwin":
+        config, cache = (paths.join(home, "Library", folder) for folder in ("Application Support", "Caches"))
+    return {"config": config, "local": local, "xdg": xdg, "data": data, "cache": cache}
 
 
 def find(client: Client, machine: Machine, scope: str | None = None) -> list[Found]:
@@ -139,6 +149,20 @@ def find(client: Client, machine: Machine, scope: str | None = None) -> list[Fou
         for path in (path for paths in (there if place.every else there[:1]) for path in paths):
             found.setdefault((os.path.realpath(path), place.root), Found(client, place, path))
     return [one for one in found.values() if scope in (None, one.place.scope)]
+
+
+def in_file(client: Client, path: str) -> Found:
+    """Return the file at `path` as a place of a client, of the form whose list of servers it has. Raises Error."""
+    form = {".toml": TOML, ".yaml": YAML, ".yml": YAML}.get(os.path.splitext(path)[1].lower(), JSON)
+    places = [place for place in client.places if place.form == form]
+    if not places:
+        raise UsageError(f"{client.name} has no configurations in {form.upper()}, so it cannot read {path}")
+    try:
+        keys = plain(read(load(path).text, form))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}" if path not in str(error) else str(error)) from error
+    fits = [place for place in places if isinstance(keys, dict) and place.root[0] in keys]
+    return Found(client, replace([*fits, *places][0], note=""), os.path.abspath(path))
 
 
 def present(machine: Machine) -> list[Found]:

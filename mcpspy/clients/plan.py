@@ -17,14 +17,14 @@ from mcpspy.clients.entries import (
     Entry,
     Launch,
     Refusal,
-    Unroutable,
+    Unchangeable,
     entries,
-    in_a_shell,
     launch,
     only_switched,
     remote,
     unknown,
     wrapped,
+    wrapped_otherwise,
 )
 from mcpspy.clients.formats import JSON, TOML, YAML, member, read
 from mcpspy.clients.launcher import NAME, is_agent
@@ -92,7 +92,7 @@ def install(
             else:
                 step = _route(text, entry, assignment)
         except Refusal as refusal:
-            action = CANNOT if isinstance(refusal, Unroutable) else REFUSE
+            action = CANNOT if isinstance(refusal, Unchangeable) else REFUSE
             step = Step(entry.name, action, f"{where(text, entry.node.start)}: {refusal}")
         steps.append(step)
     text = proved(text, names, steps, found, machine)
@@ -138,8 +138,13 @@ def _wrap(text: str, form: str, entry: Entry, launched: Launch, launcher: Sequen
     words = launched.words
     if is_agent(words):
         return Step(entry.name, LEAVE, "mcpspy itself, for agents", words, notes=_notes(entry))
-    if wrapped(words) or in_a_shell(words):
+    if wrapped(words) or wrapped_otherwise(words):
         return Step(entry.name, LEAVE, "wrapped already", words, notes=_notes(entry))
+    if program := entry.client.debugs.get(entry.debugger):
+        raise Unchangeable(
+            f"{entry.client.name} starts its debugger (dev.debug) only if {program} is the command: remove dev.debug, "
+            "and it can be wrapped"
+        )
     own = ("wrap", "--name", entry.label, "--")
     becomes, notes = (*launcher, *own, *words), _notes(entry)
     command, args = launched.command.node, launched.args
@@ -158,7 +163,7 @@ def _wrap(text: str, form: str, entry: Entry, launched: Launch, launcher: Sequen
 
 def _unwrap(text: str, form: str, entry: Entry, launched: Launch, before: Entry | None, named: bool) -> Step:
     behind = wrapped(launched.words)
-    if not behind and in_a_shell(launched.words):
+    if not behind and wrapped_otherwise(launched.words):
         raise Refusal(_BY_HAND)
     if not behind:
         itself = is_agent(launched.words)
@@ -214,13 +219,13 @@ def _route(text: str, entry: Entry, assignment: Assignment) -> Step:
         return Step(entry.name, LEAVE, "routed already", notes=_notes(entry))
     parts = split(url)
     if any(mark in (parts.origin if parts else url) for mark in "${}"):
-        raise Unroutable("the origin of its URL has a variable, and the proxy cannot expand it")
+        raise Unchangeable("the origin of its URL has a variable, and the proxy cannot expand it")
     if not parts:
-        raise Unroutable("its URL is neither http nor https")
+        raise Unchangeable("its URL is neither http nor https")
     if reason := refused(parts.origin):
-        raise Unroutable(reason)
+        raise Unchangeable(reason)
     if any(entry.scalar(key) not in (None, False) for key in _LOGIN):
-        raise Unroutable("it logs in with OAuth, which another origin would break: see 'mcpspy mitm --help'")
+        raise Unchangeable("it logs in with OAuth, which another origin would break: see 'mcpspy mitm --help'")
     name = assignment.assign(entry.name, parts.origin)
     notes = _notes(entry)
     if not (local(parts.origin) or _credentials(entry)):

@@ -19,7 +19,7 @@ from mcpspy.clients.formats import JSON, TOML, read
 from mcpspy.clients.launcher import is_agent
 from mcpspy.clients.places import Found, Machine
 from mcpspy.clients.routes import PORT, Route, routed
-from mcpspy.clients.table import PROJECT, Client
+from mcpspy.clients.table import BRACES, DOLLAR, ENV, HOME, IN_BRACES, PROJECT, Client
 from mcpspy.clients.tree import plain
 from mcpspy.errors import ConfigError
 from mcpspy.secrets.redactor import Redactor
@@ -29,6 +29,13 @@ _VARIABLE = re.compile(r"\$\{(?P<name>[^}]*)\}")
 _BRACES = re.compile(r"\{(?P<name>(?:env|file):[^}]*)\}")
 _BARE = re.compile(r"\$(?P<bare>[A-Za-z_]\w*)")
 _DOLLAR = re.compile(f"{_VARIABLE.pattern}|{_BARE.pattern}")
+_OF_ENVIRONMENT = re.compile(r"[A-Za-z_]\w*(?::-.*)?", re.DOTALL)
+_LIKE = re.compile(
+    r"\$\{[A-Za-z_][\w.]{0,99}(?::[^{}]{0,99})?\}|\$\{\{ ?[\w.]{1,99} ?\}\}"
+    r"|(?<![${])\{env:[A-Za-z_]\w{0,99}\}|\$env:[A-Za-z_]\w*"
+    r"|(?<!\S)\$[A-Z][A-Z0-9_]{2,99}(?![^\s/\\])|%[A-Z_]{3,99}%"  # of a shell: $HOME/x, %APPDATA%
+)
+_OWN = ("userHome", "workspaceFolder", "workspaceFolderBasename", "pathSeparator", "/", "execPath", "cwd")
 
 
 def expanded(text: str, client: Client, machine: Machine) -> str:
@@ -36,10 +43,16 @@ def expanded(text: str, client: Client, machine: Machine) -> str:
 
     def value(match: re.Match[str]) -> str:
         name, _, default = _variable(match).removeprefix("env:").partition(":-")
-        known = {"userHome": machine.home, "workspaceFolder": machine.cwd, "/": machine.paths.sep}
-        return machine.environ.get(name) or known.get(name) or default or match[0]
+        known = {
+            "userHome": machine.home,
+            "workspaceFolder": machine.cwd,
+            "workspaceFolderBasename": machine.paths.basename(machine.cwd),
+            "/": machine.paths.sep,
+            "pathSeparator": machine.paths.sep,
+        }
+        return machine.environ.get(name) or (ENV in client.forms and known.get(name)) or default or match[0]
 
-    if "~" in client.expands and (text == "~" or text.startswith(("~/", "~\\"))):
+    if HOME in client.forms and (text == "~" or text.startswith(("~/", "~\\"))):
         text = machine.home + text[1:]
     parts, place = [], 0
     for match in _variables(text, client):
@@ -53,23 +66,41 @@ def unresolved(text: str, client: Client, machine: Machine) -> list[str]:
     return [_variable(match) for match in _variables(expanded(text, client, machine), client)]
 
 
+def unexpanded(text: str, client: Client) -> list[str]:
+    """Return what looks like variables in `text`, in forms of other clients: this client leaves them as they are."""
+    own = {match.start() for match in _variables(text, client)}
+    return [match[0] for match in _LIKE.finditer(text) if match.start() not in own]
+
+
 def has_variable(text: str, client: Client) -> bool:
     """Return whether this client replaces something in `text`, or would if the variable were known."""
-    begins = "~" in client.expands and text.startswith("~")
+    begins = HOME in client.forms and text.startswith("~")
     return begins or any(True for _ in _variables(text, client))
 
 
 def _variables(text: str, client: Client) -> Iterator[re.Match[str]]:
-    """Yield the variables in `text`.
+    """Yield the variables in `text`, in the forms of this client.
 
     Behind the last closing brace, no opening one is looked at: each would be compared with the whole rest.
     """
-    last = text.rfind("}") + 1
-    if "$" in client.expands:
-        yield from _DOLLAR.finditer(text, 0, last)
-        yield from _BARE.finditer(text, last)
+    forms, last = client.forms, text.rfind("}") + 1
+    if IN_BRACES in forms:
+        yield from _BRACES.finditer(text, 0, last)
     else:
-        yield from (_BRACES if "{" in client.expands else _VARIABLE).finditer(text, 0, last)
+        form = _DOLLAR if DOLLAR in forms else _VARIABLE
+        yield from (match for match in form.finditer(text, 0, last) if _replaces(match, forms))
+    if DOLLAR in forms:
+        yield from _BARE.finditer(text, last)
+
+
+def _replaces(match: re.Match[str], forms: tuple[str, ...]) -> bool:
+    """Return whether a client with these forms replaces a variable in braces, or a bare one."""
+    name = match["name"]
+    if name is None:
+        return True
+    if _OF_ENVIRONMENT.fullmatch(name):
+        return BRACES in forms or (ENV in forms and name in _OWN)
+    return ENV in forms
 
 
 def _variable(match: re.Match[str]) -> str:
@@ -202,6 +233,8 @@ class Server:
     disabled: bool = False
     problem: str = ""
     """What is wrong with the entry, if it could not be parsed."""
+    members: Mapping[str, Any] = field(default_factory=dict)
+    """Its entry as plain values; what an object in it holds about the server stands beside the rest."""
 
     @property
     def state(self) -> str:
@@ -236,6 +269,7 @@ def _server(found: Found, entry: Entry, routes: Mapping[str, Route]) -> Server:
     server = Server(found, entry.name, entry.label)
     try:
         server.disabled = entry.disabled
+        server.members = plain(entry.node) | plain(entry.body)
         waits = BY_CLIENT.get(found.client.id)
         server.begin = waits.begin_of(entry.scalar) if waits else None
         launched = launch(entry)

@@ -4,11 +4,12 @@ To add a client, add a row here and a fixture in `tests/clients/fixtures`.
 
 A path is a template: `{home}`, `{config}` (the platform's directory for settings), `{xdg}` (the same for programs that
 use the XDG directories on every platform), `{local}` (Windows: not roaming), `{project}` (the working directory, and
-then each parent that is in the home or in the same git working tree, because other parents may belong to someone else).
+then each parent that is in the home or in the same git working tree, because other parents may belong to someone else),
+`{data}` (the XDG directory for data), `{cache}` (for caches), and for a log `{name}` (the server).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mcpspy.clients.formats import COMMA, COMMENT, JSON, MARK, TOML, YAML
 from mcpspy.errors import UsageError
@@ -19,6 +20,16 @@ USER, PROJECT, LOCAL = SCOPES = ("user", "project", "local")
 
 STRING, LIST = "a string", "a list"
 """How an entry writes its command: alone, with `args` beside it, or together with its arguments."""
+
+HOME, BRACES, ENV, DOLLAR, IN_BRACES = "~", "${NAME}", "${env:NAME}", "$NAME", "{env:NAME}"
+"""What a client replaces: `~` at the beginning of a word by the home, and a variable in one of these forms.
+
+With `ENV` it also replaces variables of its own, such as `${workspaceFolder}`.
+"""
+
+HTTP, SSE, WEBSOCKET = "Streamable HTTP", "HTTP+SSE", "WebSocket"
+BOTH = "Streamable HTTP, then HTTP+SSE"
+"""The transports with which a client connects to a remote server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +80,32 @@ class Client:
     """Members that a new entry needs in addition to the command, as JSON."""
     env: str = "env"
     """The key of the variables that are added to a server's environment."""
+    env_of_strings: bool = False
+    """It starts no server with a variable whose value is not a string."""
     refuses: tuple[str, ...] = ()
     """What its own parser refuses in JSON with comments (`clients.formats`); then it ignores the whole file."""
     beside: bool = False
     """It starts servers in the directory of its file, not in its own working directory."""
     desktop: bool = True
     """It is started from the desktop, so with the desktop's PATH and not with a shell's."""
-    expands: str = ""
-    """What it replaces besides `${…}`: `~`, `$` or `{`.
-
-    `~` at the beginning of a word becomes the home, `$` with a name becomes the variable, and `{` stands for
-    `{env:NAME}`.
-    """
+    asks_shell: bool = False
+    """Started from the desktop, it takes its variables from an interactive login shell that it runs."""
+    appends_path: bool = False
+    """It appends the PATH of an entry to its own, which it does not replace."""
+    forms: tuple[str, ...] = (BRACES, ENV)
+    """What it replaces in the texts of an entry; the default is for a client that is not known well."""
+    project_variables: str = ""
+    """The beginning of the names of variables that it replaces only in a project's file."""
+    debugs: Mapping[str, str] = field(default_factory=dict)
+    """For each type of `dev.debug` the program that must be the command, or it refuses to start the server."""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """The values of `type` in an entry of a remote server, and the transport of each; empty if it is not read."""
+    untyped: str = BOTH
+    """The transport for an entry of a remote server without a type; empty if it then starts none."""
+    typed: Mapping[str, str] = field(default_factory=dict)
+    """The transport for a remote server whose URL has this key; other keys mean `untyped`."""
+    logs: tuple[str | Mapping[str, str], ...] = ()
+    """Where it writes what it saw of a stdio server, as the path of a `Place`; the newest file counts."""
     advice: str = "restart the server in {name}"
     """What makes the client read its configuration again."""
 
@@ -93,6 +118,11 @@ _CLINE = "cline_mcp_settings.json"
 _APPROVE = "{name} asks for your approval before it starts servers of this file"
 _OPENCODE = ("opencode.json", "opencode.jsonc", "config.json")
 _MCPORTER = (("MCPORTER_CONFIG", ""),)
+_VSCODE = ("Code", "Code - Insiders", "VSCodium")
+_SERVERS = {"linux": "{data}/code-server/User/", "darwin": "{data}/code-server/User/"}
+_PROFILE = "{name} reads this file in windows with that profile"
+_REMOTE = "{name} reads this file in windows that are connected to this machine"
+_BROWSER = "code-server reads this file"
 
 CLIENTS = (
     Client(
@@ -101,6 +131,12 @@ CLIENTS = (
         (Place(USER, "{home}/.cursor/mcp.json"), Place(PROJECT, "{project}/.cursor/mcp.json")),
         "https://cursor.com/docs/mcp.md",
         _READ,
+        asks_shell=True,
+        forms=(ENV,),
+        logs=(
+            "{config}/Cursor/logs/*/mcp-server-user-{name}.log",
+            "{config}/Cursor/logs/*/window*/exthost/anysphere.cursor-mcp/MCP user-{name}*.log",
+        ),
         advice="restart the server in Cursor (Settings, MCP)",
     ),
     Client(
@@ -114,6 +150,15 @@ CLIENTS = (
         "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
         _READ,
         refuses=_ALL,
+        forms=(),
+        untyped="",
+        logs=(
+            {
+                "darwin": "{home}/Library/Logs/Claude/mcp-server-{name}.log",
+                "linux": "{config}/Claude/logs/mcp-server-{name}.log",
+                "win32": "{config}/Claude/logs/mcp-server-{name}.log",
+            },
+        ),
         advice="quit Claude Desktop and start it again",
     ),
     Client(
@@ -127,22 +172,51 @@ CLIENTS = (
         "https://code.claude.com/docs/en/mcp",
         _RUN,
         "2.1.330",
+        env_of_strings=True,
         refuses=(COMMENT, COMMA),
         desktop=False,
+        forms=(BRACES,),
+        types={"http": HTTP, "streamable-http": HTTP, "sse": SSE, "ws": WEBSOCKET},
+        untyped="",
+        logs=("{cache}/claude-cli-nodejs/*/mcp-logs-{name}/*",),
         advice="start Claude Code again; a running one may overwrite its file",
     ),
     Client(
         "vscode",
         "VS Code",
         (
-            Place(USER, "{config}/Code/User/mcp.json", JSON, ("servers",)),
+            *(Place(USER, f"{{config}}/{product}/User/mcp.json", JSON, ("servers",)) for product in _VSCODE),
+            *(
+                Place(USER, f"{{config}}/{product}/User/profiles/*/mcp.json", JSON, ("servers",), note=_PROFILE)
+                for product in _VSCODE
+            ),
+            # microsoft/vscode, serverEnvironmentService.ts
+            *(
+                Place(USER, f"{{home}}/.{folder}/data/User/mcp.json", JSON, ("servers",), note=_REMOTE)
+                for folder in ("vscode-server", "vscode-server-insiders", "vscodium-server")
+            ),
+            Place(USER, {key: path + "mcp.json" for key, path in _SERVERS.items()}, JSON, ("servers",), note=_BROWSER),
+            Place(
+                USER,
+                {key: path + "profiles/*/mcp.json" for key, path in _SERVERS.items()},
+                JSON,
+                ("servers",),
+                note=_PROFILE,
+            ),
             Place(PROJECT, "{project}/.vscode/mcp.json", JSON, ("servers",)),
             Place(PROJECT, "{project}/.mcp.json", foreign=True),
             Place(USER, "{home}/.copilot/mcp-config.json", foreign=True),
         ),
         "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
-        _READ,
-        expands="~",  # microsoft/vscode, extHostMcpNode.ts
+        "2026-11-29",
+        "1.139.1 (code-server 4.139.1)",
+        asks_shell=True,
+        appends_path=True,
+        forms=(HOME, ENV),  # microsoft/vscode, extHostMcpNode.ts
+        project_variables="workspaceFolder",
+        debugs={"node": "node", "debugpy": "python"},  # microsoft/vscode, mcpDevMode.ts
+        types={"http": BOTH, "sse": SSE},
+        logs=tuple(f"{{config}}/{product}/logs/*/window*/mcpServer.*.{{name}}.log" for product in _VSCODE),
         advice="restart the server in VS Code (MCP: List Servers)",
     ),
     Client(
@@ -152,6 +226,8 @@ CLIENTS = (
         "https://docs.windsurf.com/windsurf/cascade/mcp",
         _READ,
         remote=("serverUrl", "url"),
+        asks_shell=True,
+        forms=(ENV,),
         advice="refresh the servers in Windsurf (Cascade, MCP)",
     ),
     Client(
@@ -179,6 +255,10 @@ CLIENTS = (
         "3.0.65",
         nested="transport",
         refuses=_ALL,
+        asks_shell=True,
+        forms=(ENV,),
+        types={"streamableHttp": HTTP, "sse": SSE},
+        untyped=SSE,
         advice="start Cline again; its background process may keep the old servers until it has ended",
     ),
     Client(
@@ -200,6 +280,8 @@ CLIENTS = (
         "https://zed.dev/docs/ai/mcp",
         _READ,
         entry='"source": "custom", ',
+        asks_shell=True,
+        forms=(),
     ),
     Client(
         "continue",
@@ -222,6 +304,8 @@ CLIENTS = (
         _RUN,
         "1.5.47 (cn)",
         named=True,
+        asks_shell=True,
+        types={"streamable-http": HTTP, "sse": SSE},
         advice="start cn again, or reload the window of the IDE",
     ),
     Client(
@@ -231,6 +315,8 @@ CLIENTS = (
         "https://www.librechat.ai/docs/configuration/librechat_yaml/object_structure/mcp_servers",
         _READ,
         desktop=False,
+        forms=(BRACES,),
+        types={"streamable-http": HTTP, "http": HTTP, "sse": SSE},
         advice="restart LibreChat",
     ),
     Client(
@@ -246,7 +332,9 @@ CLIENTS = (
         remote=("httpUrl", "url"),
         refuses=(COMMA, MARK),
         desktop=False,
-        expands="$",
+        forms=(BRACES, DOLLAR),
+        types={"http": HTTP, "sse": SSE},  # google-gemini/gemini-cli, mcp-client.ts
+        typed={"httpUrl": HTTP},
         advice="start Gemini CLI again",
     ),
     Client(
@@ -262,7 +350,10 @@ CLIENTS = (
         remote=("httpUrl", "url"),
         refuses=(COMMA,),
         desktop=False,
-        expands="$",
+        forms=(BRACES, DOLLAR),
+        types={"http": HTTP, "sse": SSE},
+        untyped=SSE,
+        typed={"httpUrl": HTTP},
         advice="start Qwen Code again",
     ),
     Client(
@@ -276,6 +367,8 @@ CLIENTS = (
         _RUN,
         "0.169.0",
         desktop=False,
+        forms=(),
+        untyped=HTTP,
         advice="start Codex again",
     ),
     Client(
@@ -296,6 +389,8 @@ CLIENTS = (
         "1.0.102",
         entry='"type": "local", "tools": ["*"], ',
         desktop=False,
+        forms=(BRACES, DOLLAR),
+        types={"http": HTTP, "sse": SSE},
         advice="start Copilot CLI again",
     ),
     Client(
@@ -318,7 +413,9 @@ CLIENTS = (
         entry='"type": "local", "enabled": true, ',
         env="environment",
         desktop=False,
-        expands="{",
+        forms=(IN_BRACES,),
+        types={"remote": BOTH},
+        untyped="",
         advice="quit OpenCode and start it again",
     ),
     Client(
@@ -343,6 +440,7 @@ CLIENTS = (
         refuses=(MARK,),
         beside=True,
         desktop=False,
+        forms=(BRACES, DOLLAR),
         advice="nothing has to be restarted, unless 'mcporter daemon' keeps servers alive: 'mcporter daemon restart'",
     ),
 )

@@ -32,6 +32,8 @@ class Node:
     """Each of its members is on a line of its own (a TOML table, a YAML block), not between brackets."""
     fixed: str = ""
     """Why its text cannot be replaced: `is empty`; empty if it can."""
+    repeated: tuple[str, ...] = ()
+    """The keys of an object that are there more than once; only the last one counts."""
 
 
 @dataclass(slots=True)

@@ -131,8 +131,7 @@ class AskingClient:
                 raise
             except NoAnswer:
                 pass
-        told = {"protocolVersion": NEWEST_HANDSHAKE.value, "capabilities": {}, "clientInfo": _info(self._name)}
-        asked.append(self._request("initialize", told, start))
+        asked.append(self._request("initialize", handshake(self._name), start))
         while (answered := self._await(asked)) is not asked[-1]:  # it was late
             if isinstance(answered.answer, Result) and _names_revision(answered.answer.result):
                 self.meta = introduction
@@ -261,6 +260,11 @@ def self_introduction(name: str) -> dict[str, Any]:
             "io.modelcontextprotocol/clientCapabilities": {},
         }
     }
+
+
+def handshake(name: str) -> dict[str, Any]:
+    """Return the params of `initialize`; `name` is the client's."""
+    return {"protocolVersion": NEWEST_HANDSHAKE.value, "capabilities": {}, "clientInfo": _info(name)}
 
 
 def listings(introduction: Any) -> Iterator[str]:

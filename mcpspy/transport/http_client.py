@@ -35,11 +35,12 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 _REACH = 10.0  # seconds to connect
 _AFTER = 1.0  # seconds that a stream may go on after its answer, if time is limited
 _NAMED = ("tools/call", "prompts/get", "resources/read")  # the requests with `Mcp-Name` in their head (2026-07-28)
-_HEADERS = {
+HEADERS = {
     "POST": {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"},
     "GET": {"Accept": "text/event-stream"},
     "DELETE": {},
 }
+"""By method: the headers of each request of a client."""
 _TAKES_NO_POST = (400, 404, 405)  # then it may be a server of HTTP+SSE (2025-03-26, basic/transports)
 
 
@@ -199,12 +200,12 @@ class HttpClient:
         exchange = ClientExchange(method, line)
         if self._exchanges is not None:
             self._exchanges.append(exchange)
-        headers = _HEADERS[method] | self._headers | self._session | (heads_of(body) if body else {})
-        connection = self._connection()
+        headers = HEADERS[method] | self._headers | self._session | (heads_of(body) if body else {})
+        connection = connection_to(self._url, self._seconds)
         self._open.append(exchange)
         try:
             url = self._endpoint or self._url if method == "POST" else self._url
-            connection.request(method, _target(url), line or None, headers)
+            connection.request(method, request_target(url), line or None, headers)
             exchange.tcp = connection.sock
         except _BROKEN as error:
             exchange.trouble = _broken(error)
@@ -308,13 +309,15 @@ class HttpClient:
                 elif event.name == "message" and event.data:
                     yield event.data
 
-    def _connection(self) -> http.client.HTTPConnection:
-        there = urlsplit(self._url)
-        host = there.hostname or "127.0.0.1"
-        if there.scheme == "https":
-            trusted = ssl.create_default_context()
-            return http.client.HTTPSConnection(host, there.port, timeout=self._seconds, context=trusted)
-        return http.client.HTTPConnection(host, there.port, timeout=self._seconds)
+
+def connection_to(url: str, seconds: float | None) -> http.client.HTTPConnection:
+    """Return a connection to the server of a URL, with a limit of seconds for each read; it is not yet open."""
+    there = urlsplit(url)
+    host = there.hostname or "127.0.0.1"
+    if there.scheme == "https":
+        trusted = ssl.create_default_context()
+        return http.client.HTTPSConnection(host, there.port, timeout=seconds, context=trusted)
+    return http.client.HTTPConnection(host, there.port, timeout=seconds)
 
 
 def _broken(error: Exception) -> str:
@@ -365,7 +368,7 @@ def reach(url: str) -> None:
         raise UsageError(f"cannot reach {shown(url)}: {error.strerror or error}") from error
 
 
-def _target(url: str) -> str:
+def request_target(url: str) -> str:
     """Return the request target for a URL: its path and query."""
     there = urlsplit(url)
     return (there.path or "/") + (f"?{there.query}" if there.query else "")

@@ -239,3 +239,29 @@ def signals_restored() -> Iterator[None]:
             if handler is not None and signal.getsignal(number) != handler:
                 signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+_ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
+
+
+@contextmanager
+def signals_interrupt() -> Iterator[None]:
+    """Make signals that end this process raise KeyboardInterrupt, so that what it started is ended too.
+
+    A signal that was ignored when this process started, such as SIGINT in the background of a script, would be ignored
+    by a server as well, and there would be nothing to compare. A signal with a handler gets its default action in a new
+    process.
+    """
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    numbers = [number for name in _ENDING if (number := getattr(signal, name, None)) is not None]
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # started by nohup
+        numbers.remove(signal.SIGHUP)
+    before = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -9,7 +9,7 @@ import pytest
 
 from mcpspy.clients import checks
 from tests import limits
-from tests.relay.harness import LIMIT, running
+from tests.relay.harness import LIMIT, running, until
 
 DEMO = ["-m", "mcpspy.demo.server"]
 
@@ -146,3 +146,35 @@ def test_an_unknown_target_is_one_line(servers, mcpspy, target, hint):
     assert status == 2
     assert hint in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_on_a_terminal_long_lines_are_folded_but_not_within_what_is_to_be_copied(home, mcpspy, monkeypatch, columns):
+    path = home / ".config" / "Claude" / "claude_desktop_config.json"
+    path.parent.mkdir(parents=True)
+    entry = {"command": "docker", "args": ["run", "--name", "a name with blanks", "img"]}
+    path.write_text(json.dumps({"mcpServers": {"s": entry}}))
+    plain = mcpspy("doctor", "claude-desktop")[1]
+    monkeypatch.setattr("mcpspy.cli.status.line_width", lambda _: columns)
+    folded = mcpspy("doctor", "claude-desktop")[1]
+    assert " ".join(folded.split()) == " ".join(plain.split())
+    assert '"a name with blanks"' in folded
+    said = [line for line in folded.splitlines() if str(home) not in line]
+    assert max(map(len, said)) <= max(columns, len('             "a name with blanks",'))
+    assert all(line.startswith(" " * 13) for line in said if '"img"' in line)
+
+
+def test_a_signal_leaves_no_program_that_was_asked_for_its_version(cursor, home):
+    """Before a server is started, its launcher is, with processes of its own."""
+    pid, launcher = home / "pid", home / "mcpspy"
+    os.mkfifo(pid)
+    launcher.write_text(f"#!/bin/sh\nsleep 1000 &\necho $! >{pid}\nwait\n")
+    launcher.chmod(0o700)
+    cursor.write_text(json.dumps({"mcpServers": {"s": {"command": str(launcher), "args": ["wrap", "--", "true"]}}}))
+    doctor = [sys.executable, "-m", "mcpspy", "doctor", "s"]
+    with limits.Popen(doctor, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        left = int(pid.read_text())
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=LIMIT)
+    assert (process.returncode, err) == (130, b"")
+    until(lambda: not running(left))

@@ -426,3 +426,57 @@ def test_with_dry_run_the_changes_are_printed(cursor, mcpspy):
 def test_what_was_wrapped_by_hand_in_another_way_is_one_line(cursor, mcpspy):
     cursor.write_text('{"mcpServers": {"s": {"command": "docker", "args": ["run", "x", "mcpspy", "wrap", "--", "y"]}}}')
     assert "s: line 1, column 22: it was wrapped by hand" in refusal(mcpspy("uninstall", "cursor", "s"), 1)
+
+
+@pytest.mark.parametrize(
+    ("client", "name", "text"),
+    [
+        ("cursor", "agent.json", '{"mcpServers": {"s": {"command": "x"}, "r": {"url": "https://h/mcp"}}}'),
+        ("vscode", "work.json", '{ // mine\n  "servers": {"s": {"command": "x"}, "r": {"url": "https://h/mcp"}}\n}\n'),
+        ("vscode", ".mcp.json", '{"mcpServers": {"s": {"command": "x"}, "r": {"url": "https://h/mcp"}}}'),
+        ("codex", "x.toml", '[mcp_servers.s]\ncommand = "x"\n[mcp_servers.r]\nurl = "https://h/mcp"\n'),
+        ("continue", "x.yml", "mcpServers:\n- name: s\n  command: x\n- name: r\n  url: https://h/mcp\n"),
+    ],
+)
+def test_a_file_of_any_name_is_changed_in_the_format_of_the_client(home, mcpspy, client, name, text):
+    """V-03."""
+    path = home / "some where" / name
+    path.parent.mkdir()
+    path.write_text(text)
+    status, out, err = mcpspy("install", client, "--config", path, "--yes")
+    assert (status, err, out.startswith(f"{path}\n")) == (0, "", True)
+    assert f"\nundo: mcpspy uninstall {client} --config '{path}'\n" in out
+    assert "wrap" in path.read_text()
+    assert "http://127.0.0.1:6278/r/mcp" in path.read_text()
+    assert mcpspy("uninstall", client, "--config", path)[0] == 0
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--config", "x.json"], "--config needs the client whose format the file has"),
+        (["cursor", "--config", "x.json", "--scope", "user"], "give one of them"),
+        (["cursor", "--config", "no.json"], "cannot read no.json: No such file"),
+        (["cursor", "--config", "x.toml"], "Cursor has no configurations in TOML, so it cannot read x.toml"),
+        (["codex", "--config", "bad.toml"], "bad.toml: line 1, column 2: "),
+    ],
+)
+def test_a_wrong_file_is_one_line(home, mcpspy, arguments, said):
+    (home / "work" / "bad.toml").write_text("[")
+    assert said in refusal(mcpspy("install", *arguments, "--yes"))
+
+
+def test_all_files_of_vs_code_are_wrapped_and_restored(home, mcpspy):
+    """V-03: products, profiles, servers for remote windows, code-server."""
+    text = '{"servers": {"s": {"command": "x"}, "d": {"command": "node", "dev": {"debug": {"type": "node"}}}}}'
+    places = [".config/Code/User", ".config/Code - Insiders/User", ".config/VSCodium/User/profiles/a"]
+    places += [".vscode-server/data/User", ".local/share/code-server/User", "work/.vscode"]
+    for place in places:
+        (home / place).mkdir(parents=True)
+        (home / place / "mcp.json").write_text(text)
+    status, out, _ = mcpspy("install", "vscode", "--yes")
+    assert (status, out.count("cannot be changed: "), out.count("only if node is the command")) == (1, 6, 6)
+    assert all('"wrap"' in (home / place / "mcp.json").read_text() for place in places)
+    assert mcpspy("uninstall", "vscode")[0] == 0
+    assert [(home / place / "mcp.json").read_text() for place in places] == [text] * 6

@@ -207,7 +207,7 @@ def test_one_proxy_serves_several_clients_and_doctor_sees_whom(tmp_path, monkeyp
     for path, name in ((".cursor/mcp.json", "a"), ("work/.mcp.json", "b")):
         config = tmp_path / path
         config.parent.mkdir()
-        config.write_text(f'{{"mcpServers": {{"{name}": {{"url": "http://localhost:1/mcp"}}}}}}')
+        config.write_text(f'{{"mcpServers": {{"{name}": {{"type": "http", "url": "http://localhost:1/mcp"}}}}}}')
     for name in ("MCPSPY_CAPTURE_DIR", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -7,7 +7,7 @@ from mcpspy.clients.table import BY_ID
 from mcpspy.spec.client_limits import BY_CLIENT
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "recipes" / "clients.md"
-FOLDERS = {"{home}": "~", "{xdg}": "~/.config", "{project}/": ""}
+FOLDERS = {"{home}": "~", "{xdg}": "~/.config", "{data}": "~/.local/share", "{project}/": ""}
 
 
 def document(text):
@@ -35,8 +35,8 @@ def part(name):
 def files(place):
     """Yield the path of a place as a person writes it, with the variables that move it and its note."""
     moved = ", ".join(f"`{variable}`" for variable, _ in place.variables)
-    if isinstance(place.path, str) and "{config}" not in place.path:
-        path = place.path
+    path = place.path if isinstance(place.path, str) else place.path.get("linux", "")
+    if path.startswith("{data}") or (isinstance(place.path, str) and "{config}" not in path):
         for name, short in FOLDERS.items():
             path = path.replace(name, short)
         yield f"`{path}`" + (f", moved by {moved}" if moved else "") + (f"; {note(place)}" if place.note else "")

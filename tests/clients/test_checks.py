@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from mcpspy.clients import checks
-from mcpspy.clients.checks import FINE, NOTE, PROBLEM, of_answer, of_captures, of_config
+from mcpspy.clients import checks, mistakes
+from mcpspy.clients.check import FINE, NOTE, PROBLEM
+from mcpspy.clients.checks import of_answer, of_captures, of_config
 from mcpspy.clients.places import Found
 from mcpspy.clients.probe import Answer
 from mcpspy.clients.servers import Server
@@ -91,9 +92,9 @@ def test_a_command_that_a_desktop_program_may_not_find_is_noted(here, tmp_path):
 
 
 def test_what_only_the_client_knows_is_not_started(here):
-    *_, check = of_server(server(["echo", "${input:key}"], environ={"A": "${other}"}), here)
+    *_, check = of_server(server(["echo", "${input:key}"], environ={"A": "${config:other}"}), here)
     assert check.level == NOTE
-    assert "${input:key}, ${other}" in check.text
+    assert "${config:other}, ${input:key}" in check.text
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_a_server_is_started_as_the_client_would(here, tmp_path):
     assert said.endswith(here.cwd)
 
 
-@pytest.mark.parametrize("cwd", ["WORK/here", "here", "${workspaceFolder}/here"])
+@pytest.mark.parametrize("cwd", ["WORK/here", "here"])
 def test_a_command_with_a_path_is_looked_for_in_the_server_s_directory(here, tmp_path, monkeypatch, cwd):
     """This is what the system does, whatever the working directory of doctor is."""
     (tmp_path / "home" / "work" / "here").mkdir()
@@ -227,8 +228,9 @@ def test_a_broken_entry_is_a_problem(here):
 
 
 def test_a_remote_server_is_said_to_be_one(here):
-    [check] = of_server(server([], url="https://h/mcp?api_key=s3cr3t"), here)
-    assert (check.level, "s3cr3t" in check.text) == (NOTE, False)
+    said, held = of_server(server([], url="https://h/mcp?api_key=s3cr3t", disabled=True), here)
+    assert (said.level, "s3cr3t" in said.text, said.fix) == (NOTE, False, "mcpspy install cursor s")
+    assert held == (NOTE, "it is disabled in Cursor, so it was not asked", "to ask it: mcpspy doctor s")
 
 
 def test_a_route_without_an_origin_is_noted(here):
@@ -248,7 +250,7 @@ def test_a_routed_server_needs_a_proxy(here, monkeypatch):
             f"start 'mcpspy proxy --from cursor --listen 127.0.0.1:{port}'",
         )
         listener.listen()
-        monkeypatch.setattr(checks, "holder", lambda _: Holder(1, ["/x/other", "--token", "secret"]))
+        monkeypatch.setattr(mistakes, "holder", lambda _: Holder(1, ["/x/other", "--token", "secret"]))
         for routes, level in (([], PROBLEM), (["t"], PROBLEM), (["t", "s"], FINE)):
             monkeypatch.setattr(checks, "routes_at", lambda _, routes=routes: routes)
             [check] = of_server(one, here)

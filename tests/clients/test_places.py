@@ -218,3 +218,40 @@ def test_a_client_is_here_if_a_file_of_its_own_is(tmp_path):
     (tmp_path / "home" / ".copilot").mkdir()
     (tmp_path / "home" / ".copilot" / "mcp-config.json").write_text("{}")
     assert [one.client.id for one in present(here)] == ["claude-code", "copilot", "copilot"]
+
+
+@each(
+    "name, mac, linux, windows",
+    [
+        ("Code - Insiders/User/mcp.json", "CONFIG", "CONFIG", "CONFIG"),
+        ("VSCodium/User/mcp.json", "CONFIG", "CONFIG", "CONFIG"),
+        ("Code/User/profiles/*/mcp.json", "CONFIG", "CONFIG", "CONFIG"),
+        (".vscode-server/data/User/mcp.json", "HOME", "HOME", "HOME"),
+        (".vscodium-server/data/User/mcp.json", "HOME", "HOME", "HOME"),
+        ("code-server/User/mcp.json", "DATA", "DATA", ""),
+        ("code-server/User/profiles/*/mcp.json", "DATA", "DATA", ""),
+    ],
+)
+def test_vs_code_has_products_profiles_and_servers_with_files_of_their_own(name, mac, linux, windows):
+    """V-03."""
+    config = {"darwin": "Library/Application Support", "linux": ".config", "win32": "AppData\\Roaming"}
+    for here, folder in ((MAC, mac), (LINUX, linux), (WINDOWS, windows)):
+        below = {"CONFIG": config[here.platform], "HOME": "", "DATA": ".local/share"}.get(folder)
+        path = here.paths.normpath(here.paths.join(here.home, below, name)) if below is not None else None
+        found = [path for place in BY_ID["vscode"].places for path in candidates(place, here)]
+        assert any(one.endswith(here.paths.normpath(name)) for one in found) == (path is not None)
+        assert path is None or path in found
+
+
+def test_each_profile_of_vs_code_is_found(tmp_path):
+    """V-03."""
+    here = machine(tmp_path)
+    for folder in ("Code/User", "Code/User/profiles/-6f2a", "Code/User/profiles/a"):
+        path = tmp_path / "home" / ".config" / folder / "mcp.json"
+        path.parent.mkdir(parents=True)
+        path.write_text("{}")
+    found = find(BY_ID["vscode"], here)
+    assert [os.path.relpath(one.path, tmp_path / "home/.config/Code/User") for one in found] == [
+        "mcp.json", "profiles/-6f2a/mcp.json", "profiles/a/mcp.json",
+    ]  # fmt: skip
+    assert next(one.place.note for one in found) == ""

@@ -421,3 +421,27 @@ def test_the_time_grows_with_the_number_of_servers(entry):
     with proportionate(2):
         planned = plan.install(text, found, machine, [], ["mcpspy"], {})
         assert plan.uninstall(planned.text, found, machine, [], {}, text).text == text
+
+
+@each("args", [["wrap", "npx"], ["wrap", "npx", "--", "x"], ["-m", "mcpspy", "wrap", "npx"]])
+def test_a_server_that_was_wrapped_by_hand_without_a_separator_is_left_as_it_is(args):
+    """V-03: such a command works, but only a person knows where the server's own command begins."""
+    text = one(json.dumps({"command": "python3" if "-m" in args else "mcpspy", "args": args}))
+    assert [step.action for step in put_on(text).steps] == [LEAVE]
+    [step] = take_off(text, names=["s"]).steps
+    assert (step.action, "undo it by hand" in step.detail) == (CANNOT, True)
+
+
+@each("kind, program", [("node", "node"), ("debugpy", "python")])
+def test_a_server_with_a_debugger_of_vs_code_stays_as_it_is(kind, program):
+    """V-03: with `dev.debug`, VS Code accepts no other command. The other servers are wrapped."""
+    entry = {"command": program, "dev": {"debug": {"type": kind}, "watch": "**"}}
+    text = json.dumps({"servers": {"s": entry, "t": {"command": "node", "dev": {"watch": "**"}}}})
+    code = Found(BY_ID["vscode"], BY_ID["vscode"].places[0], "/x")
+    planned = put_on(text, code)
+    assert [step.action for step in planned.steps] == [CANNOT, WRAP]
+    assert f"only if {program} is the command: remove dev.debug" in planned.steps[0].detail
+    assert json.loads(planned.text)["servers"]["s"] == entry
+    cursor = json.dumps({"mcpServers": {"s": entry}})
+    assert [step.action for step in put_on(cursor).steps] == [WRAP]
+    assert take_off(planned.text, code).text == text

@@ -2,7 +2,7 @@
 
 import json
 
-from mcpspy.clients.servers import expanded, has_variable, unresolved
+from mcpspy.clients.servers import expanded, has_variable, unexpanded, unresolved
 from mcpspy.clients.table import BY_ID
 from mcpspy.clients.withheld import withheld
 from tests.clients.configurations import machine
@@ -13,8 +13,11 @@ from tests.limits import proportionate
 @each(
     "client, text, value",
     [
-        ("cursor", "a ${env:B} ${B}", "a b b"),
-        ("cursor", "${C:-d}", "d"),
+        ("cursor", "a ${env:B} ${B}", "a b ${B}"),
+        ("continue", "a ${env:B} ${B}", "a b b"),
+        ("claude-code", "a ${env:B} ${B}", "a ${env:B} b"),
+        ("claude-desktop", "a ${env:B} ${B} ~", "a ${env:B} ${B} ~"),
+        ("claude-code", "${C:-d}${userHome}", "d${userHome}"),
         ("cursor", "${userHome}${/}x", "HOME/x"),
         ("cursor", "${workspaceFolder}", "CWD"),
         ("cursor", "${input:x}", "${input:x}"),
@@ -26,7 +29,7 @@ from tests.limits import proportionate
         ("vscode", "~x", "~x"),
         ("gemini-cli", "$B/${B} $C $1 $ ~", "b/b $C $1 $ ~"),
         ("gemini-cli", "${B}$B ${B $B", "bb ${B b"),
-        ("cursor", "${B} ${B", "b ${B"),
+        ("cursor", "${env:B} ${B", "b ${B"),
     ],
 )
 def test_variables_that_the_client_knows_are_replaced(tmp_path, client, text, value):
@@ -47,7 +50,7 @@ def test_braces_that_are_not_closed_take_no_time(tmp_path, client):
     with proportionate(5):
         assert not has_variable(text, BY_ID[client])
         assert expanded(text, BY_ID[client], machine(tmp_path)) == text
-        assert has_variable("{env:x}${x}" + text, BY_ID[client])
+        assert has_variable("{env:x}${x}${env:x}" + text, BY_ID[client])
 
 
 @each(
@@ -76,3 +79,24 @@ def test_all_else_is_as_it_was_written():
 
 def test_an_alias_is_withheld_once():
     assert withheld("env:\n  A: &a s\n  B: *a\n", "yaml").count("«withheld»") == 1
+
+
+@each(
+    "client, text, left",
+    [
+        ("cursor", "${env:B} ${userHome} ${input:x} ${B} {env:B}", ["${B}", "{env:B}"]),
+        ("claude-code", "${B} ${B:-c} ${env:B}", ["${env:B}"]),
+        ("claude-desktop", "Bearer ${B}${{ secrets.B }}", ["${B}", "${{ secrets.B }}"]),
+        ("gemini-cli", "$B ${B} ${env:B}", ["${env:B}"]),
+        ("opencode", "{env:B} ${B}", ["${B}"]),
+        ("continue", "${B} ${env:B} ${{ secrets.B }}", []),
+        ("cursor", "{a} $5 ${1} $ ${ }", []),
+        ("cursor", "$HOME/x", ["$HOME"]),
+        ("cursor", "$API_KEY", ["$API_KEY"]),
+        ("claude-desktop", "%APPDATA%\\x", ["%APPDATA%"]),
+        ("gemini-cli", "$HOME/x", []),
+        ("cursor", "a$HOME $x cost$ 50%20%20 US$100 $HOMEx", []),
+    ],
+)
+def test_variables_in_the_form_of_another_client_are_known(client, text, left):
+    assert unexpanded(text, BY_ID[client]) == left

@@ -15,6 +15,9 @@ SCOPE = Option(
     offers=("user", "project", "local"),
     text="only servers of this scope: user, project or local",
 )
+CONFIG = Option(
+    "--config", placeholder="FILE", text="the servers of this file, which has the format of CLIENT, instead of its own"
+)
 DRY_RUN = Option("--dry-run", text="only print the changes")
 
 
@@ -35,6 +38,7 @@ SET_UP = (
         _client("?"),
         _servers("wrap"),
         SCOPE,
+        CONFIG,
         DRY_RUN,
         Option("--agent", text="add the server 'mcpspy mcp', with which agents read captures"),
         Option("--yes", text="write without asking; required without a terminal"),
@@ -46,6 +50,7 @@ SET_UP = (
         _client(),
         _servers("unwrap"),
         SCOPE,
+        CONFIG,
         DRY_RUN,
         Option("--agent", text="remove 'mcpspy mcp', which 'install --agent' added"),
         run="install.run_uninstall",

@@ -179,3 +179,13 @@ def test_the_watchdog_stands_in_where_the_kernel_cannot_help(wrap, end):
     else:
         assert wrapped.wait(LIMIT) == 7
     until(lambda: not any(running(int(helper)) for helper in helpers), "the end of the watchdog and the witness")
+
+
+@pytest.mark.parametrize("words", [["-o", "PATH"], ["-o", "PATH", "--no-control"], ["--output=PATH", "--"]])
+def test_the_separator_before_the_command_may_be_missing(tmp_path, words):
+    """V-03: the MCP Inspector with `--cli` removes each `--` from the command that it starts."""
+    path = tmp_path / "c.jsonl"
+    options = [word.replace("PATH", str(path)) for word in words]
+    command = ["printf", "%s|", "--name", "--", "a"]
+    ran = limits.run([sys.executable, "-m", "mcpspy", "wrap", *options, *command], capture_output=True, check=True)
+    assert (ran.stdout, ran.stderr, path.exists()) == (b"--name|--|a|", b"", True)
