@@ -15,12 +15,14 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import NamedTuple
 
 from mcpspy.clients.places import Machine
 from mcpspy.clients.table import Client
 from mcpspy.foreign_file import open_foreign
 from mcpspy.process.ending import KILL, signal_group
+from mcpspy.transport.link import interrupts_wait
 
 _DESKTOP = {
     "darwin": (["/bin/launchctl", "getenv", "PATH"], "/usr/bin:/bin:/usr/sbin:/sbin"),  # launchd.plist(5), path(5)
@@ -79,17 +81,18 @@ def output(command: Sequence[str], environ: Mapping[str, str] | None, cwd: str |
 
     Afterwards it has ended, with the processes that it started.
     """
-    try:
-        with subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env=None if environ is None else dict(environ), cwd=cwd, start_new_session=True,
-        ) as process:  # fmt: skip
-            try:
-                printed, _ = process.communicate(timeout=seconds)
-            finally:
-                signal_group(process.pid, KILL)
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
+    with ExitStack() as ending:
+        try:
+            with interrupts_wait():  # a signal while it is being started would leave it running
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                    env=None if environ is None else dict(environ), cwd=cwd, start_new_session=True,
+                )  # fmt: skip
+                ending.enter_context(process)
+                ending.callback(signal_group, process.pid, KILL)
+            printed, _ = process.communicate(timeout=seconds)
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            return None
     return printed.decode(errors="replace") if process.returncode == 0 else None
 
 

@@ -265,3 +265,19 @@ def signals_interrupt() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def interrupts_wait() -> Iterator[None]:
+    """Let signals within `signals_interrupt` raise KeyboardInterrupt only at the end of this block."""
+    came: list[int] = []
+    known = [number for name in _ENDING if (number := getattr(signal, name, None)) is not None]
+    raising = [number for number in known if callable(signal.getsignal(number))]
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in raising}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if came:
+        raise KeyboardInterrupt
