@@ -73,6 +73,10 @@ NOT_RUN = {
         "verify --url http://127.0.0.1:8000/mcp",
         "verify --url http://127.0.0.1:8000/mcp --through http://127.0.0.1:9000/mcp",
     ),
+    "starts the command that its user recorded: tests/cli/test_again.py": (
+        "replay weather.jsonl --only 10",
+        "replay weather.jsonl --only 10 --edit",
+    ),
     "needs npm": ("lock -- npx -y @scope/weather@1.4.0",),
     "NAME stands for a server": ("install claude-code NAME",),
     "needs the authority that mitm makes: tests/cli/test_ca.py": ("ca env",),
@@ -107,6 +111,9 @@ MISTAKES = {"show session.jsonl --filter 'metod:tools/call'"}
 MADE = {
     "session.har": ("export", "http.jsonl", "--format", "har", "-o", "session.har"),
     "session.html": ("share", "session.jsonl", "--yes", "-o", "session.html"),
+    "tests/captures/forecast.jsonl": (
+        *("cut", "session.jsonl", "--filter", "name:get_forecast", "-o", "tests/captures/forecast.jsonl"),
+    ),
     "mcp.lock.json": ("lock", "session.jsonl", "-o", "mcp.lock.json"),
 }
 """The commands that make the files which other commands read."""

@@ -9,8 +9,10 @@ On the `wrap` path: no heavy imports. `hashlib` would load OpenSSL, which takes 
 """
 
 import os
+import stat
 from _blake2 import blake2b
 
+from mcpspy.capture.format import to_json
 from mcpspy.capture.location import home, make_directory
 from mcpspy.foreign_file import open_foreign
 
@@ -40,35 +42,47 @@ def user_key() -> bytes:
 
 def with_proof(header: bytes) -> bytes:
     """Return a header, a JSON object on one line, with its proof as the last member."""
-    return header[:-1] + _MEMBER + _hash(header) + b'"}'
+    return header[:-1] + _MEMBER + _hash(header, user_key()) + b'"}'
 
 
 def without_proof(header: bytes) -> bytes:
-    """Return a header without its proof: for copies that others may have changed."""
-    return header[:-_LENGTH] + b"}" if header[-_LENGTH:].startswith(_MEMBER) else header
+    """Return a header without any proof: for a copy that others may have changed. Raises ValueError."""
+    import json  # a heavy import
+
+    fields = json.loads(header)
+    fields.pop("proof", None)
+    return to_json(fields)
 
 
-def proves_itself(path: str) -> bool:
-    """Return whether a relay of this user wrote the header of the capture at `path`, and nobody changed it."""
+def first_line(path: str) -> bytes:
+    """Return the header of the capture at `path`, without its newline. Raises OSError."""
+    with open_foreign(path) as file:
+        return file.readline(_LONGEST).rstrip(b"\n")
+
+
+def doubt(header: bytes) -> str | None:
+    """Return why a header, a line without its newline, does not prove itself; None if a relay of this user wrote it."""
+    if not header[-_LENGTH:].startswith(_MEMBER):
+        return "its header has no proof of its origin"
     try:
-        with open_foreign(path) as file:
-            header = file.readline(_LONGEST).rstrip(b"\n")
+        with open_foreign(_path()) as file:
+            key, status = file.read(64), os.fstat(file.fileno())
     except OSError:
-        return False
-    return _is_private() and header == with_proof(without_proof(header))
+        return f"{_path()} cannot be read, so the origin of its header is unknown"
+    if os.name != "nt" and not (_is_private(status) and _is_private(os.stat(os.path.dirname(_path())))):
+        return f"others can read or replace {_path()}, so its header proves nothing"
+    plain = header[:-_LENGTH] + b"}"
+    proved = len(key) == _BYTES and header == plain[:-1] + _MEMBER + _hash(plain, key) + b'"}'
+    return None if proved else "no relay of yours wrote its header as it is"
 
 
-def _hash(header: bytes) -> bytes:
-    return blake2b(header, key=user_key(), person=b"mcpspy proof", digest_size=16).hexdigest().encode()
+def _hash(header: bytes, key: bytes) -> bytes:
+    return blake2b(header, key=key, person=b"mcpspy proof", digest_size=16).hexdigest().encode()
 
 
-def _is_private() -> bool:
-    """Return whether there is a key that only this user can read or replace."""
-    try:
-        status = os.stat(_path())
-    except OSError:
-        return False
-    return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & 0o077)
+def _is_private(status: os.stat_result) -> bool:
+    """Return whether only this user can read or replace a file or directory."""
+    return status.st_uid == os.geteuid() and not status.st_mode & (0o077 if stat.S_ISREG(status.st_mode) else 0o022)
 
 
 def _path() -> str:

@@ -11,26 +11,30 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from getpass import getpass
 from typing import TYPE_CHECKING
 
-from mcpspy.capture.location import PACKED, directory, file_name, make_directory
+from mcpspy.capture.location import PACKED, directory, file_name, make_directory, shown
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Header
-from mcpspy.cli.output import ProgressBar, confirmed, explain, has_colours, line_width, say, write_report
+from mcpspy.cli.output import ProgressBar, answered_yes, explain_whole, has_colours, line_width, say, write_report
 from mcpspy.cli.targets import refuse_new
-from mcpspy.clients.recorded import MARK, Recorded, described, recorded, refusal
+from mcpspy.clients.recorded import MARK, Recorded, described, recorded, trusted
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.replay import settings
-from mcpspy.replay.again import edit, name_origin, narrowed, requests_of, told
-from mcpspy.replay.run import Replayed, replay
+from mcpspy.replay.again import QUESTION, edit, name_origin, narrowed, not_comparable, requests_of
+from mcpspy.replay.issued_values import rewritten
+from mcpspy.replay.run import Replayed, replay, writing
 from mcpspy.replay.script import Script, Turn, script_of
 from mcpspy.replay.sessions import FINE, Compared
+from mcpspy.replay.tolerance import Rules
 from mcpspy.report.again import again_lines
 from mcpspy.report.differences import FORMATS, as_fields, to_json
 from mcpspy.text import printable, series
 from mcpspy.transport.link import Link, stderr_of
+from mcpspy.tui.message.text import json_mistake, one_line, pretty
 
 if TYPE_CHECKING:
     from mcpspy.transport.http_link import WebLink
@@ -41,26 +45,29 @@ _STDERR = 20  # lines of a server that did not answer
 def run(options: argparse.Namespace) -> int:
     """Send, and report. Returns 1 if an answer differs from the recorded one."""
     _refuse(options)
+    rules = settings.chosen([options.capture], vars(options)).rules
     if Capture(options.capture).live:
         raise CaptureError(f"{options.capture} is still being recorded: R in 'mcpspy tui' sends it in the session")
-    _refuse_what_is_not_trusted(options)
+    header = None if options.server or options.url else _trusted(options.capture)
     script = script_of(options.capture, forwarded=options.as_forwarded)
     wanted = requests_of(script, options.only)
     if options.edit:
         _edit(wanted)
     part = narrowed(script, wanted)
-    server = _target(options, part, wanted)
-    rows = [turn.cause.n for turn in wanted]
+    server = _server(options, header, part, wanted)
     with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
         path = options.new or _new_path(script.header)
         packed = path.endswith(PACKED)
         connect = partial(_connect, server, options.header or (), part)
         with ProgressBar("replaying", len(part.messages)) as bar:
-            recorded_at = os.path.join(folder, "new.jsonl") if packed else path
-            replayed = replay(part, connect, recorded_at, read_only=False, advance=bar.advance)
+            first = os.path.join(folder, "new.jsonl") if packed else path
+            replayed = replay(part, connect, first, read_only=False, advance=bar.advance)
         path = path if packed else replayed.path
-        name_origin(replayed.path, options.capture, rows, path)
-        return _report(options, wanted, replayed, path)
+        try:
+            name_origin(replayed.path, options.capture, [turn.cause.n for turn in wanted], path)
+        except (CaptureError, OSError) as error:  # the answer is worth more
+            say(f"{path} does not say which requests it repeats: {error}")
+        return _report(options, wanted, replayed, path, rules)
 
 
 def _refuse(options: argparse.Namespace) -> None:
@@ -69,27 +76,45 @@ def _refuse(options: argparse.Namespace) -> None:
             raise UsageError(f"--{name.replace('_', '-')} belongs to a replay of the whole capture, not to --only")
     if options.server and options.url:
         raise UsageError("give a command or --url, not both")
-    if options.edit and len(options.only) > 1:
-        raise UsageError("--edit changes one request: give one number to --only")
+    if options.server and options.header:
+        raise UsageError("--header belongs to --url: a command has no HTTP headers")
     refuse_new(options.new, options.capture)
+    if options.output and not os.path.isdir(os.path.dirname(options.output) or "."):
+        raise UsageError(f"cannot write {options.output}: there is no such directory")
 
 
-def _refuse_what_is_not_trusted(options: argparse.Namespace) -> None:
-    if not (options.server or options.url):
-        refused = refusal(options.capture, Capture(options.capture).header)
-        if refused:
-            raise UsageError(f"{refused}: add '-- COMMAND' or --url URL (docs/replay.md)")
+def _trusted(path: str) -> Header:
+    try:
+        return trusted(path)
+    except UsageError as error:
+        what = f"{shown(path)}: {error}, so the server that it names is not used"
+        raise UsageError(f"{what}: add '-- COMMAND' or --url URL (docs/replay.md)") from None
 
 
 def _edit(wanted: Sequence[Turn]) -> None:
     """Let the user change the request: in the editor, or by what stdin has if it is not a terminal."""
-    from mcpspy.tui.message.text import one_line, pretty
     from mcpspy.tui.widgets.programs import edited, editor_command
 
-    turn = wanted[0]
-    text = pretty(turn.cause.frame.raw.decode(errors="replace"))
-    text = edited(text, editor_command(os.environ)) if sys.stdin.isatty() else sys.stdin.read()
-    edit(turn, one_line(text))
+    if len(wanted) > 1:
+        raise UsageError(f"--edit changes one request; here are {len(wanted)}")
+    typed = sys.stdin.isatty()
+    text = edited(pretty(_text_of(wanted[0])), editor_command(os.environ)) if typed else _typed_json()
+    edit(wanted[0], one_line(text))
+
+
+def _typed_json() -> str:
+    """Return the JSON value on stdin. What follows it stays there, for the answer to the question."""
+    text = ""
+    for line in sys.stdin:
+        text += line
+        if json_mistake(text) is None:
+            break
+    return text
+
+
+def _text_of(turn: Turn) -> str:
+    """Return the text of a request as it is sent; in a batch, that of its part."""
+    return rewritten(turn.cause, {}).decode(errors="replace")
 
 
 def _new_path(header: Header | None) -> str:
@@ -107,43 +132,52 @@ def _connect(server: Recorded, headers: Sequence[str], part: Script, path: str) 
         from mcpspy.transport.http_link import WebLink
 
         return WebLink(server.url, headers, name, path, part.size)
-    return Link([*server.argv], name, path, say, part.size, server.variables(), server.cwd)
+    return Link([*server.argv], name, path, say, part.size, server.variables(), server.cwd, server.written)
 
 
-# What the requests are sent to
+# What is sent, and to what
 
 
-def _target(options: argparse.Namespace, part: Script, wanted: Sequence[Turn]) -> Recorded:
-    """Return what the user typed; or what the capture names, if the user agrees."""
-    if options.server or options.url:
-        return Recorded(options.server, url=options.url or "")
-    header = part.header
-    assert header
-    server = recorded(header, _ask)
-    explain(*described(header, server), *_sent(part, wanted, options.header))
-    if not options.yes:
-        if not sys.stdin.isatty():
-            raise UsageError("nothing was sent: it needs an answer, or --yes")
-        if not confirmed("Send it?"):
-            raise UsageError("nothing was sent")
+def _server(options: argparse.Namespace, header: Header | None, part: Script, wanted: Sequence[Turn]) -> Recorded:
+    """Return what the user typed, or what the capture names; show it with all that is sent, and ask.
+
+    With a server that the user typed, calls of tools that only read need no answer.
+    """
+    asks = not options.yes
+    if header is None:
+        server = Recorded(options.server, url=options.url or "")
+        asks = asks and bool(writing(part))
+    else:
+        server = recorded(header)
+        explain_whole(described(header, server))
+        server = server.complete(_ask)
+    explain_whole(_sent(part, wanted, options.header or ()))
+    if asks and not answered_yes(QUESTION):
+        raise UsageError("nothing was sent: it needs the answer y, or --yes")
     return server
 
 
-def _ask(word: str) -> str:
-    """Let the user type the redacted value in a word of the command."""
+def _ask(where: str) -> str:
+    """Let the user type a redacted value of the command."""
     if not sys.stdin.isatty():
-        raise UsageError(f"the command has a redacted value ({printable(word, 80)}): add '-- COMMAND'")
-    return getpass(f"the redacted value in {printable(word, 80)}: ")
+        raise UsageError(f"the command has a redacted value ({printable(where, 400)}): add '-- COMMAND'")
+    return getpass(f"the redacted value in '{printable(where, 400)}': ")
 
 
 def _sent(part: Script, wanted: Sequence[Turn], headers: Sequence[str]) -> Iterator[str]:
-    """Yield what is sent: first what the server needs, then each request in full."""
-    before = [turn for turn in part.turns if turn not in wanted]
-    if before:
-        yield f"sends first  {told(before)}"
+    """Yield what is sent: what the server needs first, each request in full, and the answers that may be given."""
+    for turn in part.turns:
+        if turn not in wanted:
+            yield f"sends first  #{turn.cause.n} {_text_of(turn)}"
     for turn in wanted:
-        raw = turn.cause.frame.raw.decode(errors="replace")
-        yield f"then         #{turn.cause.n} {raw}"
+        first, *more = pretty(_text_of(turn)).split("\n")
+        yield f"then sends   #{turn.cause.n} {first}"
+        yield from (f"             {line}" for line in more)
+    for message in part.asked:
+        answer = message.exchange.response if message.exchange else None
+        if answer and message.method != "ping":
+            said = rewritten(answer, {}).decode(errors="replace")
+            yield f"answers      #{message.n} {message.method} with {said}"
     given = {header.partition(":")[0].strip().lower() for header in headers}
     withheld = sorted(_withheld(part) - given)
     if withheld:
@@ -160,11 +194,9 @@ def _withheld(part: Script) -> set[str]:
 # The report
 
 
-def _report(options: argparse.Namespace, wanted: Sequence[Turn], replayed: Replayed, path: str) -> int:
+def _report(options: argparse.Namespace, wanted: Sequence[Turn], replayed: Replayed, path: str, rules: Rules) -> int:
     """Print the report; `path` is that of the new capture."""
-    rules = settings.chosen([options.capture], vars(options)).rules
-    compared = {it.request: it for it in replayed.compared(rules)}
-    answers = [compared[turn.cause.n] for turn in wanted]
+    answers = _compared(wanted, replayed, rules)
     if options.format == "text":
         write_report(_text(wanted, answers, replayed, path, options.output), options.output)
     elif options.format == "json":
@@ -173,6 +205,18 @@ def _report(options: argparse.Namespace, wanted: Sequence[Turn], replayed: Repla
     else:
         write_report([FORMATS[options.format](options.capture, answers)], options.output)
     return 0 if all(it.outcome in FINE for it in answers) else 1
+
+
+def _compared(wanted: Sequence[Turn], replayed: Replayed, rules: Rules) -> list[Compared]:
+    """Return the comparison of each request; if that is impossible, the outcome is `changed`, with the reason."""
+    requests = [old for old, _ in replayed.pairs if old and old.exchange]  # the comparison begins with these, in order
+    found = dict(zip(requests, replayed.compared(rules), strict=False))
+    answers = []
+    for turn in wanted:
+        it = found[turn]
+        why = not_comparable(turn)
+        answers.append(replace(it, outcome="changed", reason=why) if why and it.outcome in FINE else it)
+    return answers
 
 
 def _text(

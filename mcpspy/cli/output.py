@@ -66,6 +66,18 @@ def explain(*lines: str) -> None:
     print(*(printable(line, 2000) for line in lines), sep="\n", file=sys.stderr, flush=True)
 
 
+def explain_whole(lines: Iterable[str]) -> None:
+    """Print lines to stderr in full, however long they are: nothing may be done that was not shown."""
+    for line in lines:
+        print(printable(line, _ESCAPED * len(line) + 1), file=sys.stderr, flush=True)
+
+
+def answered_yes(question: str) -> bool:
+    """Ask a question on stderr, and return whether the next line of stdin, a terminal or not, is y."""
+    print(question, end=" " if sys.stdin.isatty() else "\n", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def confirmed(question: str) -> bool:
     """Ask a question that is answered with y or n, and return whether the answer is y. The end of the input is no."""
     try:
@@ -107,6 +119,7 @@ def path_text(path: str) -> str:
     return printable(path, 4096)
 
 
+_ESCAPED = 10  # characters of the longest escape
 _OURS = tuple(f"\x1b[{code}m" for code in ("0", *sorted({*COLOURS.values()})))
 _KEPT = re.compile(f"({'|'.join(map(re.escape, _OURS))}|\r\n)")
 _SUSPECT = re.compile(f"[^\n\t -~\xa0-\xac\xae-\xff…─│▄{''.join((*ARROWS.values(), *MARKS.values()))}]")

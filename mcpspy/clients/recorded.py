@@ -10,11 +10,12 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
-from mcpspy.capture.location import shown
+from mcpspy.capture.reader import parse_header
 from mcpspy.capture.records import Header
-from mcpspy.capture.user_key import proves_itself
+from mcpspy.capture.user_key import doubt, first_line
 from mcpspy.clients import routes
 from mcpspy.clients.places import Machine, present
 from mcpspy.clients.servers import Server, expanded, servers, wrote
@@ -38,45 +39,71 @@ class Recorded:
     """A command or a URL."""
 
     argv: Sequence[str] = ()
+    written: Sequence[str] = ()
+    """The command as it is written to captures: its secrets are replaced."""
     cwd: str | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
     """The variables that the client's configuration adds."""
+    client: str = ""
+    """The name of that client."""
     url: str = ""
 
     def variables(self) -> dict[bytes, bytes]:
         """Return the environment of the command."""
         return environment() | {os.fsencode(name): os.fsencode(value) for name, value in self.environ.items()}
 
+    def complete(self, ask: Callable[[str], str]) -> "Recorded":
+        """Return it with the values that are still redacted; `ask` returns one for a description of its place."""
+        words = list(self.argv)
+        for place, word in enumerate(words):
+            where = masked(f"{self.written[place - 1]} {word}" if place else word)
+            words[place] = MARK.sub(partial(_answered, ask, where), word)
+        return replace(self, argv=words)
 
-def refusal(path: str, header: Header) -> str | None:
-    """Return why the server that a capture names is not used; None if it may be, once the user agrees."""
-    if header.imported:
-        return f"{shown(path)} was imported, so mcpspy does not start what it names"
-    if not proves_itself(path):
-        return f"no relay of yours wrote the header of {shown(path)} as it is, so mcpspy does not start what it names"
+
+def _answered(ask: Callable[[str], str], where: str, _: re.Match[str]) -> str:
+    return ask(where)
+
+
+def masked(text: str) -> str:
+    """Return text with `…` in place of redacted values."""
+    return MARK.sub("…", text)
+
+
+def trusted(path: str) -> Header:
+    """Return the header of a capture whose server may be used, once the user agrees.
+
+    The same bytes are checked and parsed, so the file may change meanwhile. Raises UsageError with the reason if the
+    server may not be used, and NotACapture.
+    """
+    try:
+        line = first_line(path)
+    except OSError as error:
+        raise UsageError(f"the capture cannot be read again ({error.strerror})") from None
+    if why := doubt(line):
+        raise UsageError(why)
+    header = parse_header(line)
     if not (header.argv or header.url):
-        return f"{shown(path)} names no server"
-    return None
+        raise UsageError("the capture names no server")
+    return header
 
 
-def recorded(header: Header, ask: Callable[[str], str]) -> Recorded:
-    """Return what a header names; `ask` returns the value for a word in which it is redacted. Raises UsageError."""
+def recorded(header: Header) -> Recorded:
+    """Return what a header names, with the secrets of the client's configuration. Raises UsageError."""
     if header.url:
         if MARK.search(header.url):
             raise UsageError("the URL of the capture has redacted values: give it by --url")
         return Recorded(url=header.url)
+    if header.cwd is not None and not os.path.isdir(header.cwd):
+        raise UsageError(f"the directory of the command no longer exists: {printable(header.cwd, 400)}")
     machine, entry = Machine.here(), _entry(header)
-    argv, environ = [*header.argv], dict[str, str]()
-    if entry:
-        client = entry.found.client
-        words = [expanded(word, client, machine) for word in entry.words]
-        argv = [word if MARK.search(clean) else clean for word, clean in zip(words, argv, strict=True)]
-        environ = {name: expanded(value, client, machine) for name, value in entry.environ.items()}
-    return Recorded([_complete(word, ask) for word in argv], header.cwd, environ)
-
-
-def _complete(word: str, ask: Callable[[str], str]) -> str:
-    return MARK.sub(lambda _: ask(MARK.sub("…", word)), word)
+    if entry is None:
+        return Recorded(header.argv, header.argv, header.cwd)
+    client = entry.found.client
+    words = [expanded(word, client, machine) for word in entry.words]
+    argv = [word if MARK.search(clean) else clean for word, clean in zip(words, header.argv, strict=True)]
+    environ = {name: expanded(value, client, machine) for name, value in entry.environ.items()}
+    return Recorded(argv, header.argv, header.cwd, environ, client.name)
 
 
 def _entry(header: Header) -> Server | None:
@@ -99,10 +126,10 @@ def described(header: Header, server: Recorded) -> Iterator[str]:
     if server.url:
         yield f"connects to  {server.url}"
         return
-    yield f"starts       {shlex.join(MARK.sub('…', word) for word in header.argv)}"
+    yield f"starts       {shlex.join(masked(word) for word in header.argv)}"
     yield f"in           {server.cwd or os.getcwd()}"
     if server.environ:
-        yield f"with         {_names([*server.environ])} of the client's configuration"
+        yield f"with         {_names([*server.environ])} of the configuration of {server.client}"
     missing = {*header.env} - {os.fsdecode(name) for name in server.variables()}
     if missing:
         names = sorted(missing, key=lambda name: (not is_secret_name(name), name))

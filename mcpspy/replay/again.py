@@ -22,11 +22,14 @@ from mcpspy.foreign_file import open_foreign
 from mcpspy.json_values import member
 from mcpspy.replay.issued_values import issued, returned
 from mcpspy.replay.script import Script, Turn, accept
-from mcpspy.text import printable, series
+from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import Id, Request, Result, parse
 
+QUESTION = "Send it? [y/N]"
+"""Asked before anything is sent. No line with captured text begins like this."""
 _OPENS = frozenset(("initialize", "notifications/initialized", "server/discover"))
 _SUBSCRIBES = frozenset(("resources/subscribe", "subscriptions/listen", "logging/setLevel"))
+_AT_ANY_TIME = frozenset(("roots/list", "ping"))
 _LISTINGS = {
     "tools": ("tools/list",),
     "prompts": ("prompts/list",),
@@ -68,7 +71,8 @@ def _refusal(script: Script, row: int) -> str:
 def narrowed(script: Script, wanted: Sequence[Turn]) -> Script:
     """Return a script of these requests, with what the server needs before them.
 
-    All requests of the server stay, because it may ask again for what it asked during another call.
+    Of the server's requests those stay that it sent during these, because only their answers belong to them: who has
+    accepted one call has not accepted another. Roots stay in any case.
     """
     needed = dict.fromkeys(wanted)
     waiting = [*wanted]
@@ -82,7 +86,9 @@ def narrowed(script: Script, wanted: Sequence[Turn]) -> Script:
     part.opening = [line for line in script.opening if id(line.message.session) in sessions]
     kept = {id(message) for turn in part.turns for message in _messages(turn)}
     kept |= {id(line.message) for line in part.opening}
-    kept |= {id(message) for message in script.asked if id(message.session) in sessions}
+    kept |= {
+        id(message) for message in script.asked if id(message.session) in sessions and message.method in _AT_ANY_TIME
+    }
     part.messages = [message for message in script.messages if id(message) in kept]
     return part
 
@@ -132,15 +138,21 @@ def edited_request(text: str, number: Id | None) -> Request:
     return body
 
 
+def not_comparable(turn: Turn) -> str | None:
+    """Return why the answer to a request cannot be compared with the recorded one; None if it can be."""
+    if turn.changed:
+        return "not compared, because the recorded answer is to what a gate made of the request"
+    if turn.response is None:
+        return "not compared, because the capture has no answer"
+    if turn.exchange and turn.exchange.cancelled:
+        return "not compared, because the client cancelled the recorded request"
+    return None
+
+
 def succeeded(turn: Turn | None) -> bool:
     """Return whether a request got a result that is no error of a tool."""
     body = turn.response.body if turn and turn.response else None
     return isinstance(body, Result) and member(body.result, "isError") is not True
-
-
-def told(turns: Iterable[Turn]) -> str:
-    """Return requests in words, for a question: their rows, methods and names."""
-    return series([f"#{turn.cause.n} {printable(str(turn), 200)}" for turn in turns])
 
 
 def name_origin(path: str, capture: str, rows: Sequence[int], target: str) -> None:

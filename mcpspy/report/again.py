@@ -16,7 +16,6 @@ from mcpspy.text import duration_text, printable
 from mcpspy.wire.jsonrpc import Error
 
 _MOST = 12  # differences that are listed
-_DIM = "dim"
 
 
 def again_lines(
@@ -24,7 +23,8 @@ def again_lines(
 ) -> Iterator[str]:
     """Yield the lines for one request; `width` as in `report.messages.message_lines`."""
     same = compared.outcome in FINE and new is not None
-    yield coloured(f"#{old.cause.n} {printable(str(old), 200)}", "bold" if colours else None)
+    colour = "info" if colours else None
+    yield coloured(f"#{old.cause.n} {printable(str(old), 200)}", colour)
     if not same:
         yield from _side("recorded", old, "", width, colours=colours)
     yield from _side("now", new, _told(old, new, compared, same=same), width, colours=colours)
@@ -33,7 +33,8 @@ def again_lines(
 
 
 def _side(label: str, turn: Turn | None, told: str, width: int | None, *, colours: bool) -> Iterator[str]:
-    yield coloured(f"  {label:<9} {_outcome(turn)}{told}", ("green" if succeeded(turn) else "red") if colours else None)
+    colour = "string" if succeeded(turn) else "error"
+    yield coloured(f"  {label:<9} {_outcome(turn)}{told}", colour if colours else None)
     if turn and turn.response:
         yield from frame_lines(turn.response.frame.raw, turn.response.part, width, colours=colours)
 
@@ -42,7 +43,7 @@ def _told(old: Turn, new: Turn | None, compared: Compared, *, same: bool) -> str
     if same:
         return ", as recorded"
     if compared.reason:
-        return f": {printable(compared.reason, 400)}"
+        return f"; {printable(compared.reason, 400)}"
     if succeeded(new) and old.response and not succeeded(old):
         return "; in the capture it failed"
     return ""

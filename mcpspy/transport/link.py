@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -72,12 +72,14 @@ class Link:
         recorded: int,
         environ: dict[bytes, bytes] | None = None,
         cwd: str | None = None,
+        written: Sequence[str] = (),
     ) -> None:
         """Start `argv`, and record in the file at `path`. Raises SpawnError or CaptureError.
 
         Call it from the main thread, while that is the only thread. `say` receives problems with the recording.
         `recorded` is the number of bytes that the server of the capture sent. `environ` and `cwd` are the variables and
-        the directory of the server, if they are not ours.
+        the directory of the server, if they are not ours. `written` is the command for the capture, if `argv` may have
+        secrets that nobody recognises by their form.
         """
         environ = environment() if environ is None else environ
         self.interrupted = False
@@ -91,7 +93,9 @@ class Link:
         self._server = spawn(argv, environ, apart=True, cwd=cwd)
         self._server.confirm()
         variables = [os.fsdecode(variable) for variable in environ]
-        self._recording.begin("stdio", name, output=path, environ={}, argv=argv, variables=variables, cwd=cwd)
+        self._recording.begin(
+            "stdio", name, output=path, environ={}, argv=[*(written or argv)], variables=variables, cwd=cwd
+        )
         if self._recording.path is None:
             signal_group(self._server.pid, KILL)
             self._server.wait()

@@ -1,7 +1,8 @@
 """A request sent again after its session has ended: edited, sent by `mcpspy replay`, compared with the recorded answer.
 
 Only a process with one thread can start a server and end it properly, so another process does that. It checks again
-whether the server that the capture names may be used. Here the user sees that server, and agrees by sending.
+whether the server that the capture names may be used. The user sees
+all that will be sent, and agrees.
 """
 
 import json
@@ -9,21 +10,23 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from subprocess import PIPE
 from typing import Any, ClassVar, NamedTuple
 
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.clients.recorded import described, recorded, refusal
+from mcpspy.clients.recorded import recorded, trusted
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.process.command_line import words_of
-from mcpspy.replay.again import edited_request
+from mcpspy.replay.again import QUESTION, edited_request
 from mcpspy.replay.differences import ABSENT
 from mcpspy.text import printable
 from mcpspy.timeline import Row
@@ -34,6 +37,7 @@ from mcpspy.tui.widgets.dialogs import LinePrompt
 from mcpspy.tui.widgets.keys import Keys, bindings
 from mcpspy.tui.widgets.rows import Jump
 
+_ESCAPED = 10  # characters of the longest escape
 _STEP = 0.05  # seconds of reading the new capture at once
 
 
@@ -54,42 +58,38 @@ def send_again(screen: Screen[Any], session: OpenCapture, request: Row, response
 
     `response` is the line of the recorded answer.
     """
-    header = session.header
 
     def done(answered: Answered | str | None) -> None:
         if isinstance(answered, str):
-            screen.notify(
-                printable(answered, 600), title=f"#{request.n} again", severity="error", markup=False, timeout=20
-            )
+            title, told = f"#{request.n} again", printable(answered, 600)
+            screen.notify(told, title=title, severity="error", markup=False, timeout=20)
         elif answered:
             _compare(screen, session, response, answered)
 
-    def edit(server: Sequence[str], about: Sequence[str]) -> None:
-        text = pretty(request.raw.decode(errors="replace"))
-        title = f"send #{request.n} again, in a session of its own"
-        editor = MessageEditor(lambda: title, text, _mistake(request), about=about)
-        screen.app.push_screen(editor, lambda text: send(server, text))
+    def edit(server: Sequence[str]) -> None:
+        def send(text: str | None) -> None:
+            if text is not None:
+                screen.app.push_screen(SendingAgain(session.path, request.n, server, one_line(text)), done)
 
-    def send(server: Sequence[str], text: str | None) -> None:
-        if text is not None:
-            screen.app.push_screen(SendingAgain(session.path, request.n, server, one_line(text)), done)
+        title = f"send #{request.n} again, in a session of its own"
+        text = pretty(request.raw.decode(errors="replace"))
+        screen.app.push_screen(MessageEditor(lambda: title, text, _mistake(request)), send)
 
     def typed(line: str | None) -> None:
         if line is not None:
-            edit(_arguments(line), [f"to           {line}"])
+            edit(_arguments(line))
 
     try:
-        refused = refusal(session.path, header)
-        if refused is None:
-            edit([], [*described(header, recorded(header, _refuse))])
-            return
-    except UsageError as error:
-        refused = str(error)
-    screen.app.push_screen(LinePrompt(f"{refused}: type the command or the URL to send it to", "", _accepted), typed)
+        recorded(trusted(session.path)).complete(_refuse)
+    except (CaptureError, UsageError) as error:
+        title = f"{error}: type the command or the URL to send it to"
+        screen.app.push_screen(LinePrompt(title, "", _accepted), typed)
+    else:
+        edit([])
 
 
-def _refuse(word: str) -> str:
-    raise UsageError(f"the command has a redacted value ({printable(word, 80)})")
+def _refuse(where: str) -> str:
+    raise UsageError(f"the command has a redacted value ({printable(where, 80)}), which 'mcpspy replay' asks for")
 
 
 def _accepted(line: str) -> str:
@@ -140,57 +140,93 @@ def _compare(screen: Screen[Any], session: OpenCapture, response: int | None, an
 
 
 class SendingAgain(ModalScreen[Answered | str | None]):
-    """Waits for the answer; the result is the answer, or why there is none, or None if the user did not wait."""
+    """Shows what is sent, asks, and waits; the result is the answer, or why there is none, or None if there is no wish.
+
+    The other process says what it will send, and sends exactly that after the answer y: the capture may change.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("sending")
 
     def __init__(self, path: str, n: int, server: Sequence[str], text: str) -> None:
         """`server` are the arguments of `mcpspy replay` that name the server; none: the one that the capture names."""
         super().__init__()
-        self._n, self._text = n, text
+        self._text = text
         self._sender: subprocess.Popen[bytes] | None = None
+        self._asked = False
         self._argv = [
             *(sys.executable, "-P", "-m", "mcpspy", "replay", os.path.abspath(path)),
-            *("--only", str(n), "--edit", "--yes", "--format", "json", *server),
+            *("--only", str(n), "--edit", "--format", "json", *server),
         ]
 
     def compose(self) -> ComposeResult:
-        """Yield what is waited for, and the keys."""
+        """Yield the state, what is sent, and the keys."""
         with Vertical(classes="dialog"):
-            yield Static(f"waiting for the answer to #{self._n}", classes="dialog--title", markup=False)
+            yield Static("reading the capture", classes="dialog--title", markup=False)
+            with VerticalScroll():
+                yield Static(id="plan", markup=False)
             yield Keys()
 
     def on_mount(self) -> None:
-        """Send it."""
+        """Start the process."""
         try:
             self._sender = subprocess.Popen(self._argv, stdin=PIPE, stdout=PIPE, stderr=PIPE)
         except OSError as error:
             self.dismiss(f"cannot start mcpspy: {error.strerror}")
         else:
-            self._send(self._sender)
+            self._follow(self._sender)
 
     def on_unmount(self) -> None:
         """End the process, which ends its server."""
         if self._sender:
             self._sender.terminate()
 
+    def action_send(self) -> None:
+        """Agree."""
+        if self._asked:
+            self._asked = False
+            self._show("waiting for the answer")
+            self._tell(b"y\n")
+
+    def _tell(self, line: bytes) -> None:
+        assert self._sender
+        assert self._sender.stdin
+        with suppress(OSError):  # it has ended
+            self._sender.stdin.write(line)
+            self._sender.stdin.flush()
+
     @work(thread=True)
-    def _send(self, process: "subprocess.Popen[bytes]") -> None:
-        """Wait for the end of the process, and for the answer in the new capture."""
-        with process:
-            output, told = process.communicate(self._text.encode("utf-8", "replace"))
+    def _follow(self, process: "subprocess.Popen[bytes]") -> None:
+        """Wait for the question, for the end of the process, and for the answer in the new capture."""
+        assert process.stdout
+        assert process.stderr
+        self._tell(self._text.encode("utf-8", "replace") + b"\n")
+        told: list[str] = []
+        with process, ThreadPoolExecutor(1) as pool:
+            output = pool.submit(process.stdout.read)
+            for line in process.stderr:
+                told.append(line.decode(errors="replace").rstrip("\n"))
+                if told[-1] == QUESTION and self.is_attached:
+                    self.app.call_from_thread(self._ask, told[:-1])
+            printed = output.result()
         if self.is_attached:
-            self.app.call_from_thread(self.dismiss, _answered(output, told))
+            self.app.call_from_thread(self.dismiss, _answered(printed, told))
+
+    def _ask(self, plan: Sequence[str]) -> None:
+        self._asked = True
+        self.query_one("#plan", Static).update("\n".join(printable(line, _ESCAPED * len(line) + 1) for line in plan))
+        self._show("y sends it")
+
+    def _show(self, state: str) -> None:
+        self.query_one(".dialog--title", Static).update(state)
 
 
-def _answered(output: bytes, told: bytes) -> Answered | str:
+def _answered(output: bytes, told: Sequence[str]) -> Answered | str:
     """Return what `mcpspy replay` printed, with the answer from the new capture; a text is the reason for no answer."""
     try:
         report = json.loads(output)
         found, path = report["exchanges"][0], report["capture"]
     except (ValueError, LookupError, TypeError):
-        lines = told.decode(errors="replace").strip().splitlines()
-        return lines[-1].removeprefix("mcpspy: ") if lines else "mcpspy replay printed nothing"
+        return told[-1].removeprefix("mcpspy: ") if told else "mcpspy replay printed nothing"
     try:
         answer = _read(path, found["observed"])
     except CaptureError as error:

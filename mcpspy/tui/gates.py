@@ -206,6 +206,9 @@ class GatedTimeline(TimelineView):
         if there is not None and session.line(there).kind in ("result", "error"):
             there = session.partner(there)
         request, selected = self._request(session, there), self.rows.selected
+        if request is None and there is not None and session.line(there).kind == "batch":
+            self._refuse("a batch cannot be edited here: mcpspy replay --only sends its requests again")
+            return
         if request is None or request.sender not in _SPEAKERS:
             self._refuse("only a request of the client can be sent again")
             return

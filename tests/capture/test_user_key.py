@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.capture.user_key import proves_itself, user_key, with_proof
+from mcpspy.capture.user_key import doubt, first_line, user_key, with_proof, without_proof
 from mcpspy.recording.recording import Recording
 from tests.transcript import capture
 
@@ -52,14 +52,24 @@ def test_a_header_that_was_changed_does_not(path, old, new):
     assert not proves_itself(path)
 
 
+def proves_itself(path):
+    return doubt(first_line(path)) is None
+
+
 @given(st.data())
 def test_no_changed_byte_is_overlooked(data):
     header = with_proof(b'{"mcpspy":1,"argv":["node","weather.js"]}')
     place = data.draw(st.integers(0, len(header) - 1))
     other = data.draw(st.integers(0, 255).filter(lambda byte: byte != header[place]))
     changed = header[:place] + bytes([other]) + header[place + 1 :]
-    proof = len(b',"proof":"') + 32 + len(b'"}')
-    assert changed != with_proof(changed[:-proof] + b"}")
+    assert doubt(header) is None
+    assert doubt(changed)
+
+
+def test_a_copy_has_no_proof_however_many_were_there():
+    header = with_proof(with_proof(b'{"mcpspy":1,"argv":["node"]}'))
+    assert doubt(header) is None
+    assert without_proof(header) == b'{"mcpspy":1,"argv":["node"]}'
 
 
 def test_a_header_of_another_user_does_not(path, tmp_path, monkeypatch):
@@ -79,8 +89,15 @@ def test_no_header_does_if_others_could_read_the_key(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     path = capture(tmp_path / "a.jsonl", "> 1 ping")
     assert proves_itself(path)
-    os.chmod(tmp_path / ".mcpspy" / "key", 0o644)
-    assert not proves_itself(path)
+    for name, mode in ((".mcpspy/key", 0o644), (".mcpspy", 0o777)):
+        before = os.stat(tmp_path / name).st_mode
+        os.chmod(tmp_path / name, mode)
+        assert (
+            doubt(first_line(path))
+            == f"others can read or replace {tmp_path}/.mcpspy/key, so its header proves nothing"
+        )
+        os.chmod(tmp_path / name, before)
+    assert proves_itself(path)
 
 
 def test_an_imported_capture_has_no_proof(tmp_path):
@@ -96,7 +113,3 @@ def test_what_is_no_capture_proves_nothing(tmp_path, content):
     user_key()
     (tmp_path / "a").write_bytes(content)
     assert not proves_itself(str(tmp_path / "a"))
-
-
-def test_a_missing_file_proves_nothing(tmp_path):
-    assert not proves_itself(str(tmp_path / "none"))

@@ -40,6 +40,8 @@ async def sends(pilot):
     """Wait for the editor, and send its text."""
     await until(pilot, lambda: bool(pilot.app.screen.query(TextArea)), "an editor")
     await pilot.press("ctrl+s")
+    await until(pilot, on_screen(pilot, "y sends it"))
+    await pilot.press("y")
 
 
 async def compared(pilot):
@@ -52,14 +54,21 @@ def new_captures(home):
     return list(folder.iterdir()) if folder.exists() else []
 
 
-def test_two_keys_send_it_again_and_show_both_answers(weather, home):
+def test_three_keys_send_it_again_and_show_both_answers(weather, home):
     async def scenario(pilot):
         await on_row(pilot, 11)  # the answer
         await pilot.press("R")
         await until(pilot, on_screen(pilot, "send #10 again, in a session of its own"))
-        assert on_screen(pilot, f"starts       {sys.executable}")()
-        assert on_screen(pilot, f"in           {home}")()
-        await sends(pilot)
+        await pilot.press("ctrl+s")
+        await until(pilot, on_screen(pilot, "y sends it"))
+        for text in (
+            f"starts       {sys.executable}",
+            f"in           {home}",
+            "sends first  #8 {",
+            "then sends   #10 {",
+        ):
+            assert on_screen(pilot, text)()
+        await pilot.press("y")
         await compared(pilot)
         await until(pilot, on_screen(pilot, "1 difference"))
         assert on_screen(pilot, "recorded  #11 tools/call get_forecast")()
@@ -85,7 +94,7 @@ def test_the_request_is_edited_first(weather):
         await pilot.press("ctrl+s")
         await until(pilot, on_screen(pilot, "the id must stay 3"))
         area.text = text.replace("Oslo", "Bergen")
-        await pilot.press("ctrl+s")
+        await sends(pilot)
         await compared(pilot)
         await until(pilot, on_screen(pilot, "9 °C, rain"))
 
@@ -98,9 +107,9 @@ def test_a_command_is_typed_if_the_capture_is_not_trusted(weather, home):
     (home / "weather.jsonl").write_bytes(json.dumps(header).encode() + b"\n" + rest)
 
     async def scenario(pilot):
-        await on_row(pilot, 10)
+        await on_row(pilot, 12)  # a call that may write, so there is a question
         await pilot.press("R")
-        await until(pilot, on_screen(pilot, "no relay of yours wrote the header"))
+        await until(pilot, on_screen(pilot, "its header has no proof of its origin"))
         await pilot.press("enter")
         await until(pilot, on_screen(pilot, "type a command, such as python server.py, or a URL"))
         pilot.app.screen.query_one(Input).value = shlex.join([*SERVER, "none"])
@@ -132,13 +141,13 @@ def test_escape_ends_the_server(weather, home):
         await on_row(pilot, 10)
         await pilot.press("R")
         await sends(pilot)
-        await until(pilot, on_screen(pilot, "waiting for the answer to #10"))
+        await until(pilot, on_screen(pilot, "waiting for the answer"))
         await until(pilot, (home / "pid").exists)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, SessionScreen))
         await until(pilot, lambda: not runs(int((home / "pid").read_text())), "the end of the server")
 
-    silent = "import os; open('part', 'w').write(str(os.getpid())); os.rename('part', 'pid'); input(); input()"
+    silent = "import os, time; open('part', 'w').write(str(os.getpid())); os.rename('part', 'pid'); time.sleep(1000)"
     server = [sys.executable, "-c", silent]
     capture(weather, SESSION, argv=server, cwd=str(home))
     play(scenario, weather, size=(160, 40))

@@ -1,7 +1,7 @@
 """A dialog to edit the text of a message, here or in the user's own editor."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -28,24 +28,21 @@ class MessageEditor(ModalScreen[str | None]):
         mistake: Callable[[str], str | None],
         *,
         outside: bool = False,
-        about: Sequence[str] = (),
     ) -> None:
         """`title` is called every second; `mistake` returns what is wrong with a text.
 
-        `outside`: start in the user's own editor. `about` are lines between the title and the text.
+        `outside`: start in the user's own editor.
         """
         super().__init__()
         self.draft = text
         """The current text."""
-        self._title, self._mistake, self._outside, self._about = title, mistake, outside, about
+        self._title, self._mistake, self._outside = title, mistake, outside
         self._judged = text  # the text that was checked last
 
     def compose(self) -> ComposeResult:
         """Yield the title, the text, a line for errors, and the keys."""
         with Vertical(classes="dialog"):
             yield Static(classes="dialog--title", markup=False)
-            for line in self._about:
-                yield Static(printable(line, 400), markup=False)
             yield TextArea(self.draft, soft_wrap=True, show_line_numbers=True)
             yield Static(id="why", markup=False)
             yield Keys()

@@ -225,7 +225,13 @@ SCOPES = {
             Action("escape", "dismiss(None)", "close, and keep the text", footer=True, priority=True),
         ),
     ),
-    "sending": Scope("", (Action("escape", "dismiss(None)", "do not wait: end the server", footer=True),)),
+    "sending": Scope(
+        "sending a request again",
+        (
+            Action("y", "send", "send", footer=True),
+            Action("escape", "dismiss(None)", "do not send, or do not wait", footer=True),
+        ),
+    ),
     "clients": Scope("", (Action("escape,q", "dismiss(None)", "cancel", footer=True),)),
     "help": Scope("", (Action("escape,q,question_mark", "dismiss", "back", footer=True),)),
 }

@@ -205,7 +205,9 @@ def test_held_rows_are_edited_and_answered_and_a_mistake_is_asked_again(relay):
         for number, raw in enumerate((BATCH, b"n\xff{"), 4):
             await held(pilot, relay, number, raw)
             await refused("A", "only a request can be answered")
-            await refused("R", "only a request of the client can be sent again")
+            batch = raw is BATCH
+            why = "a batch cannot be edited here" if batch else "only a request of the client can be sent again"
+            await refused("R", why)
             await opens("E", f"edit #{9 + number}")
             assert not unsafe("".join(lines(pilot.app)))
             area(pilot).text = "{}"
