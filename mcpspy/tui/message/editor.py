@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
@@ -32,7 +32,8 @@ class MessageEditor(ModalScreen[str | None]):
     ) -> None:
         """`title` is called every second; `mistake` returns what is wrong with a text.
 
-        `outside`: start in the user's own editor. `about` are lines between the title and the text.
+        `outside`: start in the user's own editor. `about` are lines between the title and the text, each a word,
+        blanks, and what it says.
         """
         super().__init__()
         self.draft = text
@@ -45,7 +46,10 @@ class MessageEditor(ModalScreen[str | None]):
         with Vertical(classes="dialog"):
             yield Static(classes="dialog--title", markup=False)
             for line in self._about:
-                yield Static(printable(line, 400), markup=False)
+                word, _, says = line.partition("  ")
+                with Horizontal(classes="dialog--about"):
+                    yield Static(printable(word, 20), markup=False)
+                    yield Static(printable(says.strip(), 400), markup=False)
             yield TextArea(self.draft, soft_wrap=True, show_line_numbers=True)
             yield Static(id="why", markup=False)
             yield Keys()

@@ -220,7 +220,7 @@ SCOPES = {
     "editor": Scope(
         "editing a message",
         (
-            Action("ctrl+s", "done", "done", footer=True, priority=True),
+            Action("ctrl+s", "done", "send", footer=True, priority=True),
             Action("ctrl+o", "outside", "$EDITOR", footer=True, priority=True),
             Action("escape", "dismiss(None)", "close, and keep the text", footer=True, priority=True),
         ),
