@@ -1,12 +1,14 @@
 """What differs between runs of one server is new each time: `learned` proposes what to allow there.
 
 A proposal is the narrowest matcher that the recorded value and those of all runs satisfy: a form (`is`), else a regular
-expression of what the texts have in common (`matches`), else a wide form. Where a value is missing in one run, it is to
+expression of what the texts have in common (`matches`), else a wide form, else the words that the texts begin and end
+with. Where a value is missing in one run, it is to
 ignore the place.
 """
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from mcpspy.replay.differences import ABSENT, Difference
@@ -15,8 +17,8 @@ from mcpspy.replay.sessions import compare
 from mcpspy.replay.tolerance import PlacePattern, Rules, Tolerance
 
 _NARROW = ("uuid", "date-time", "date", "integer", "number")
-_WIDE = ("url", "base64", "any")
-_LONGEST = 500  # characters of a text from which an expression is made
+_WIDE = ("url", "base64")
+_LONGEST = 500  # characters of a text, or of its beginning or end, from which an expression is made
 _SHORTEST = 16  # characters of a text that is taken for base64: any word may be that
 
 _TIMES = {
@@ -42,6 +44,9 @@ _CLASSES = (
 )
 """The expressions for such a part in a proposal. The first one that matches in all texts is used."""
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
+_INCOMPLETE = r"[\w.:-]*"
+"""The part of a word at which texts begin to differ."""
+_WORD = r"[^\W\d_]{3}"
 
 
 def learned(runs: Sequence[Replayed], rules: Rules) -> list[Tolerance]:
@@ -77,6 +82,9 @@ def narrowest(place: PlacePattern, values: Sequence[Any]) -> Tolerance:
     found = [Tolerance(place, "is", form) for form in _NARROW]
     found += [Tolerance(place, "matches", pattern)] if pattern else []
     found += [Tolerance(place, "is", form) for form in _WIDE if form != "base64" or _are_codes(values)]
+    ends = _common_ends(values)
+    found += [Tolerance(place, "matches", ends)] if ends else []
+    found.append(Tolerance(place, "is", "any"))
     return next(it for it in found if _accepts_all(it, values))
 
 
@@ -102,6 +110,31 @@ def _common_pattern(values: Sequence[Any]) -> str | None:
         if len(skeletons) == 1:
             return f"^{''.join(map(_piece, zip(*parts, strict=True)))}$"
     return None
+
+
+def _common_ends(values: Sequence[Any]) -> str | None:
+    """Return a regular expression for texts of any length that begin or end with the same words."""
+    texts = [it for it in values if isinstance(it, str)]
+    if len(texts) < len(values):
+        return None
+    first = _beginning(texts)
+    last = _beginning([text[len(first) :][::-1] for text in texts])[::-1]
+    first, last = re.sub(rf"{_INCOMPLETE}\Z", "", first), re.sub(rf"\A{_INCOMPLETE}", "", last)
+    if not re.search(_WORD, f"{first} {last}"):
+        return None
+    return rf"^{_literal(first)}[\s\S]*{_literal(last)}$"
+
+
+def _beginning(texts: Sequence[str]) -> str:
+    """Return what all texts begin with, or the first `_LONGEST` characters of that."""
+    columns = zip(*(text[:_LONGEST] for text in texts), strict=False)
+    return "".join(column[0] for column in takewhile(lambda column: len({*column}) == 1, columns))
+
+
+def _literal(text: str) -> str:
+    """Return the expression for a text that was the same in all runs, on one day."""
+    parts = _parts(text, _TIMES)
+    return "".join(map(_piece, zip(parts, strict=True)))
 
 
 def _parts(text: str, level: dict[str, str]) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from mcpspy.spec.peer_schemas import linear_pattern
 from tests.each import each
 
 AT = ("result", "at")
+DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 UUID = "0b9d2a1e-5c3f-4d6a-9e8b-7f6a5d4c3b2a"
 
 
@@ -181,6 +182,12 @@ def test_two_values_may_be_repeated_in_one_text():
         (["sunny", "rain"], "is any"),
         (["3 of 4", "12 of 4"], "matches ^[0-9]+ of 4$"),
         (["from 9:03", "from 12"], r"matches ^from \S+$"),
+        (["runs echo, ls; in 30 s", "runs ls, echo; in 30 s"], r"matches ^runs [\s\S]*; in 30 s$"),
+        (["for 2026-11-29 sun", "for 2026-11-29 rain now"], rf"matches ^for {DATE} [\s\S]*$"),
+        (["one of: ab, ac", "one of: ab, ad"], r"matches ^one of: ab, [\s\S]*$"),
+        (["sunny weather", "rainy weather"], r"matches ^[\s\S]* weather$"),
+        (["no: a", "no: b"], "is any"),
+        (["x " * 400 + "the end", "y " * 400 + "the end"], "matches ^[\\s\\S]* the end$"),
         (["sunny", ABSENT], "ignore "),
         ([5, "5"], "is any"),
         ([{"a": 1}, [1]], "is any"),
