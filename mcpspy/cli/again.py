@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING
 from mcpspy.capture.location import directory, file_name, make_directory
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Header
-from mcpspy.cli.output import ProgressBar, confirmed, explain, has_colours, line_width, say, write_report
+from mcpspy.cli.output import (
+    ProgressBar,
+    confirmed,
+    explain,
+    has_colours,
+    line_width,
+    refuse_to_overwrite,
+    say,
+    write_report,
+)
 from mcpspy.clients.recorded import MARK, Recorded, described, recorded, refusal
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.replay import settings
@@ -40,7 +49,10 @@ _STDERR = 20  # lines of a server that did not answer
 def run(options: argparse.Namespace) -> int:
     """Send, and report. Returns 1 if an answer differs from the recorded one."""
     _refuse(options)
-    if Capture(options.capture).live:
+    capture = Capture(options.capture)
+    if options.new:
+        refuse_to_overwrite("-o", options.new, capture.paths)
+    if capture.live:
         raise CaptureError(f"{options.capture} is still being recorded: R in 'mcpspy tui' sends it in the session")
     _refuse_what_is_not_trusted(options)
     script = script_of(options.capture, forwarded=options.as_forwarded)
@@ -64,6 +76,8 @@ def _refuse(options: argparse.Namespace) -> None:
             raise UsageError(f"--{name.replace('_', '-')} belongs to a replay of the whole capture, not to --only")
     if options.server and options.url:
         raise UsageError("give a command or --url, not both")
+    if options.header and options.server:
+        raise UsageError("--header belongs to --url: a command has no HTTP headers")
     if options.edit and len(options.only) > 1:
         raise UsageError("--edit changes one request: give one number to --only")
 

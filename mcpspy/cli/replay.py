@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from mcpspy.capture.reader import Capture
 from mcpspy.cli.output import ProgressBar, explain, say, size_of, write_report
+from mcpspy.cli.targets import is_file_of
 from mcpspy.errors import UsageError
 from mcpspy.foreign_file import read_foreign
 from mcpspy.output_file import output_file
@@ -89,7 +91,7 @@ def _refuse(options: argparse.Namespace) -> None:
         raise UsageError("--header belongs to --url: a command has no HTTP headers")
     if options.learn is not None and options.learn < 2:
         raise UsageError("--learn compares runs with each other: it needs 2 or more")
-    if options.new and os.path.realpath(options.new) == os.path.realpath(options.capture):
+    if options.new and is_file_of(options.new, Capture(options.capture)):
         raise UsageError("-o would overwrite the capture before it is compared; --update accepts the new session")
 
 

@@ -18,14 +18,16 @@ from mcpspy.replay.tolerance import PlacePattern, Rules, Tolerance
 
 _NARROW = ("uuid", "date-time", "date", "integer", "number")
 _WIDE = ("url", "base64")
-_LONGEST = 500  # characters of a text, or of its beginning or end, from which an expression is made
+_LONGEST = 500  # characters of a text from which an expression is made
+_END = 100  # characters of the beginning and of the end of a text from which one is made
 _SHORTEST = 16  # characters of a text that is taken for base64: any word may be that
 
 _TIMES = {
     "date": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
     "time": r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?",
     "day": "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*",
-    "month": "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*",
+    "month": "(?:[0-9]{1,2} )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*(?: {1,2}[0-9]{1,2}\\b)?",
+    "year": r"\b20[0-9]{2}\b",
 }
 """The parts of a text that change with the time, also if all runs were on the same day."""
 _UUID = {"uuid": "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"}
@@ -126,8 +128,8 @@ def _common_ends(values: Sequence[Any]) -> str | None:
 
 
 def _beginning(texts: Sequence[str]) -> str:
-    """Return what all texts begin with, or the first `_LONGEST` characters of that."""
-    columns = zip(*(text[:_LONGEST] for text in texts), strict=False)
+    """Return what all texts begin with, or the first `_END` characters of that."""
+    columns = zip(*(text[:_END] for text in texts), strict=False)
     return "".join(column[0] for column in takewhile(lambda column: len({*column}) == 1, columns))
 
 

@@ -207,6 +207,21 @@ def test_a_day_that_was_the_same_in_all_runs_is_another_one_tomorrow():
         assert rule.accepts("m", None, Difference(AT, "on Sunday, 2026-11-29: 3 of 4", text)) is fine
 
 
+@each(
+    "texts, tomorrow",
+    [
+        (["Sun Nov 29 22:48:31 UTC 2026", "Sun Nov 29 22:48:33 UTC 2026"], "Fri Jan  1 00:00:00 UTC 2027"),
+        (["at 29 November, 9:03", "at 29 November, 9:04"], "at 1 December, 9:00"),
+        (["Sun, 29 Nov 2026 09:03: sun", "Sun, 29 Nov 2026 09:03: rain now"], "Mon, 30 Nov 2026 10:00: snow"),
+    ],
+)
+def test_a_date_in_words_changes_too(texts, tomorrow):
+    rule = narrowest(PlacePattern("m", "*", AT), texts)
+    assert rule.value != "any"
+    assert rule.accepts("m", None, Difference(AT, texts[0], tomorrow))
+    assert not rule.accepts("m", None, Difference(AT, texts[0], f"no clock: {tomorrow}"))
+
+
 def test_a_whole_message_can_only_be_ignored():
     assert str(narrowest(place_of("m", None, Difference((), 5, 6)), [5, 6])) == "m"
 
