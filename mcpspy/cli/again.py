@@ -43,6 +43,7 @@ from mcpspy.transport.link import Link, stderr_of
 if TYPE_CHECKING:
     from mcpspy.transport.http_link import WebLink
 
+_SHOWN = 1_500  # characters of a request in the question
 _STDERR = 20  # lines of a server that did not answer
 
 
@@ -151,7 +152,10 @@ def _sent(part: Script, wanted: Sequence[Turn], headers: Sequence[str]) -> Itera
         yield f"sends first  {told(before)}"
     for turn in wanted:
         raw = turn.cause.frame.raw.decode(errors="replace")
-        yield f"then         #{turn.cause.n} {raw}"
+        shown = printable(raw, _SHOWN)
+        whole = shown == printable(raw, sys.maxsize)
+        cut = "" if whole else f", whose {len(raw):,} characters are not all shown:"
+        yield f"then         #{turn.cause.n}{cut} {shown}"
     given = {header.partition(":")[0].strip().lower() for header in headers}
     withheld = sorted(_withheld(part) - given)
     if withheld:

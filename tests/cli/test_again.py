@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -172,6 +173,14 @@ def test_a_person_is_asked(spy, monkeypatch, answer, code, home):
     assert (status, questions) == (code, ["Send it? [y/N] "])
     assert (home / ".mcpspy" / "captures").exists() == (code == 0)
     assert err.splitlines()[-1] == "mcpspy: nothing was sent" or code == 0
+
+
+def test_the_question_says_that_a_long_request_is_not_shown_in_full(spy, monkeypatch):
+    long = '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"get_forecast","arguments":{"city":"%s"}}}'
+    monkeypatch.setattr("sys.stdin", io.StringIO(long % ("Oslo" * 500)))
+    _, _, err = again(spy, "--edit")
+    (line,) = (line for line in err.splitlines() if line.startswith("then"))
+    assert re.match(r"then         #10, whose 2,\d{3} characters are not all shown: \{.*Oslo.*…$", line)
 
 
 def test_without_a_terminal_nothing_is_sent_without_yes(spy, home):
