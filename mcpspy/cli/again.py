@@ -56,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
     if capture.live:
         raise CaptureError(f"{options.capture} is still being recorded: R in 'mcpspy tui' sends it in the session")
     _refuse_what_is_not_trusted(options)
+    rules = settings.chosen([options.capture], vars(options)).rules
     script = script_of(options.capture, forwarded=options.as_forwarded)
     wanted = requests_of(script, options.only)
     if options.edit:
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
             part, partial(_connect, server, options.header or (), part), path, read_only=False, advance=bar.advance
         )
     name_origin(replayed.path, options.capture, [turn.cause.n for turn in wanted])
-    return _report(options, wanted, replayed, settings.chosen([options.capture], vars(options)).rules)
+    return _report(options, wanted, replayed, rules)
 
 
 def _refuse(options: argparse.Namespace) -> None:

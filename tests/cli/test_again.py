@@ -330,6 +330,21 @@ def test_bad_input_is_one_line(spy, options, why):
     assert (code, out, err) == (2, "", f"mcpspy: {why}\n")
 
 
+@pytest.mark.parametrize(
+    ("options", "text", "why"),
+    [
+        (["--is", "result=date"], "", "begins with a slash"),
+        (["--matches", "/result=(?=x)"], "", "not a regular expression without look-around"),
+        ([], 'ignor = ["/result"]', "did you mean 'ignore'?"),
+        ([], '[within]\n"/result" = "far"', "not a distance"),
+    ],
+)
+def test_a_mistake_in_what_may_change_is_told_before_anything_is_sent(spy, home, options, text, why):
+    Path("weather.replay.toml").write_text(text)
+    assert why in refusal(again(spy, "--yes", *options))
+    assert not (home / ".mcpspy" / "captures").exists()
+
+
 def test_a_capture_that_is_being_recorded_is_refused(spy):
     writer = begin("live.jsonl", argv=[*SERVER, "none"])
     try:
