@@ -3,7 +3,7 @@
 A proposal is the narrowest matcher that the recorded value and those of all runs satisfy: a form (`is`), else a regular
 expression of what the texts have in common (`matches`), else a wide form, else the words that the texts begin and end
 with. Where a value is missing in one run, it is to
-ignore the place.
+ignore the place. Places that are items of one array become one place.
 """
 
 import re
@@ -20,6 +20,7 @@ _NARROW = ("uuid", "date-time", "date", "integer", "number")
 _WIDE = ("url", "base64")
 _LONGEST = 500  # characters of a text from which an expression is made
 _END = 100  # characters of the beginning and of the end of a text from which one is made
+_ALIKE = 3  # places with one matcher that become one place: one or two may be optional members
 _SHORTEST = 16  # characters of a text that is taken for base64: any word may be that
 
 _TIMES = {
@@ -46,6 +47,8 @@ _CLASSES = (
 )
 """The expressions for such a part in a proposal. The first one that matches in all texts is used."""
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
+_NEW_KEY = re.compile("[0-9]")
+"""What a key has that is an id; a word is none."""
 _INCOMPLETE = r"[\w.:-]*"
 """The part of a word at which texts begin to differ."""
 _WORD = r"[^\W\d_]{3}"
@@ -68,7 +71,36 @@ def learned(runs: Sequence[Replayed], rules: Rules) -> list[Tolerance]:
         for difference in it.differences:
             if (place := place_of(it.method, it.name, difference)) in found:
                 found[place].append(difference.observed)
-    return [narrowest(place, values) for place, values in found.items()]
+    return joined([narrowest(place, values) for place, values in found.items()])
+
+
+def joined(found: Sequence[Tolerance]) -> list[Tolerance]:
+    """Return one place for several items of an array, or several keys that are new in each run, with one matcher.
+
+    What is below an ignored place is left out.
+    """
+    groups: dict[Tolerance, list[Tolerance]] = {}
+    for it in found:
+        groups.setdefault(_in_each(it), []).append(it)
+    kept = [it for every, parts in groups.items() for it in ([every] if len(parts) >= _ALIKE else parts)]
+    ignored = [it.place for it in kept if it.by == "ignore"]
+    return [it for it in kept if not any(place != it.place and _covers(place, it.place) for place in ignored)]
+
+
+def _in_each(it: Tolerance) -> Tolerance:
+    """Return a matcher for all items of the innermost array, or for all keys beside an ignored key."""
+    path = it.place.path
+    steps = [place for place, step in enumerate(path) if str(step).isdecimal()]
+    if it.by == "ignore" and path and _NEW_KEY.search(str(path[-1])):
+        steps = [len(path) - 1]
+    if not steps:
+        return it
+    every = (*path[: steps[-1]], "*", *path[steps[-1] + 1 :])
+    return Tolerance(PlacePattern(it.place.method, it.place.name, every), it.by, it.value)
+
+
+def _covers(place: PlacePattern, other: PlacePattern) -> bool:
+    return place.covers(other.method, other.name, other.path)
 
 
 def place_of(method: str | None, name: str | None, difference: Difference) -> PlacePattern:
@@ -122,7 +154,8 @@ def _common_ends(values: Sequence[Any]) -> str | None:
     first = _beginning(texts)
     last = _beginning([text[len(first) :][::-1] for text in texts])[::-1]
     first, last = re.sub(rf"{_INCOMPLETE}\Z", "", first), re.sub(rf"\A{_INCOMPLETE}", "", last)
-    if not re.search(_WORD, f"{first} {last}"):
+    first, last = (it if re.search(_WORD, it) else "" for it in (first, last))
+    if not (first or last):
         return None
     return rf"^{_literal(first)}[\s\S]*{_literal(last)}$"
 
@@ -150,8 +183,12 @@ def _parts(text: str, level: dict[str, str]) -> list[tuple[str, str]]:
 
 def _piece(column: Sequence[tuple[str, str]]) -> str:
     """Return the expression for a literal text and the part after it, which stays literal if it never changes."""
-    literal = _SPECIAL.sub(r"\\\g<0>", column[0][0])
+    literal = _escaped(column[0][0])
     parts = {part for _, part in column}
     if len(parts) == 1 and not any(re.fullmatch(it, column[0][1]) for it in _TIMES.values()):
-        return literal + _SPECIAL.sub(r"\\\g<0>", parts.pop())
+        return literal + _escaped(parts.pop())
     return literal + next(it for it in _CLASSES if all(re.fullmatch(it, part) for part in parts))
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", text).replace("\n", r"\n")

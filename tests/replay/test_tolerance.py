@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mcpspy.errors import UsageError
 from mcpspy.json_values import Number
 from mcpspy.replay.differences import ABSENT, Difference
-from mcpspy.replay.learn import narrowest, place_of
+from mcpspy.replay.learn import joined, narrowest, place_of
 from mcpspy.replay.tolerance import FORMS, Echo, PlacePattern, Rules, Tolerance, with_changes
 from mcpspy.spec.peer_schemas import linear_pattern
 from tests.each import each
@@ -182,7 +182,9 @@ def test_two_values_may_be_repeated_in_one_text():
         (["sunny", "rain"], "is any"),
         (["3 of 4", "12 of 4"], "matches ^[0-9]+ of 4$"),
         (["from 9:03", "from 12"], r"matches ^from \S+$"),
-        (["runs echo, ls; in 30 s", "runs ls, echo; in 30 s"], r"matches ^runs [\s\S]*; in 30 s$"),
+        (["runs echo, ls; 30 seconds", "runs ls, echo; 30 seconds"], r"matches ^runs [\s\S]*; 30 seconds$"),
+        (["runs b, a; of 3", "runs a, b; of 3"], r"matches ^runs [\s\S]*$"),
+        (["runs b, a\nall", "runs a, b\nall"], r"matches ^runs [\s\S]*\nall$"),
         (["for 2026-11-29 sun", "for 2026-11-29 rain now"], rf"matches ^for {DATE} [\s\S]*$"),
         (["one of: ab, ac", "one of: ab, ad"], r"matches ^one of: ab, [\s\S]*$"),
         (["sunny weather", "rainy weather"], r"matches ^[\s\S]* weather$"),
@@ -205,6 +207,29 @@ def test_a_day_that_was_the_same_in_all_runs_is_another_one_tomorrow():
     rule = narrowest(PlacePattern("m", "*", AT), ["on Sunday, 2026-11-29: 3 of 4", "on Sunday, 2026-11-29: 5 of 4"])
     for text, fine in (("on Monday, 2026-11-30: 7 of 4", True), ("on Monday, 2026-11-30: 7 of 5", False)):
         assert rule.accepts("m", None, Difference(AT, "on Sunday, 2026-11-29: 3 of 4", text)) is fine
+
+
+@each(
+    "proposed, kept",
+    [
+        (["/l/0", "/l/1", "/l/7"], ["/l/*"]),
+        (["/l/0", "/l/1"], ["/l/0", "/l/1"]),
+        (["/l/0", "/l/1", "m /l/2"], ["/l/0", "/l/1", "m /l/2"]),
+        (
+            ["/l/0/pid=integer", "/l/1/pid=integer", "/l/2/pid=integer", "/l/2/at=date"],
+            ["/l/*/pid=integer", "/l/2/at=date"],
+        ),
+        (["/l/0/pid=integer", "/l/1/pid=integer", "/l/2/pid=number"], None),
+        (["/l/0/pid=integer", "/l/4", "/l/5", "/l/6", "/m=date"], ["/l/*", "/m=date"]),
+        (["/m/id-1", "/m/f00", "/m/0a"], ["/m/*"]),
+        (["/m/warning", "/m/hint", "/m/note"], None),
+        (["/l/0/x/1=date", "/l/0/x/2=date", "/l/0/x/3=date"], ["/l/0/x/*=date"]),
+        (["m", "m /l/0"], ["m"]),
+    ],
+)
+def test_places_that_are_alike_become_one(proposed, kept):
+    found = [Tolerance.option("is" if "=" in it else "ignore", it) for it in proposed]
+    assert [*map(str, joined(found))] == (kept or proposed)
 
 
 @each(
