@@ -48,7 +48,7 @@ _CLASSES = (
 """The expressions for such a part in a proposal. The first one that matches in all texts is used."""
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
 _NEW_KEY = re.compile("[0-9]")
-"""What a key has that is an id; a word is none."""
+"""What a key has if it is an id, and not a word."""
 _INCOMPLETE = r"[\w.:-]*"
 """The part of a word at which texts begin to differ."""
 _WORD = r"[^\W\d_]{3}"
