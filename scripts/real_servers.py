@@ -77,10 +77,7 @@ def installed(entry: dict, folder: Path) -> Path:
 
 
 def stage(entry: dict, folder: Path) -> tuple[list[str], dict[str, str]]:
-    """Create a new working directory and home below `folder`.
-
-    Returns the entry's arguments and environment with these paths filled in.
-    """
+    """Create a new working directory and home below `folder`. Returns what `filled_in` returns."""
     shutil.rmtree(folder, ignore_errors=True)
     work, home = folder / "work", folder / "home"
     work.mkdir(parents=True)
@@ -90,6 +87,12 @@ def stage(entry: dict, folder: Path) -> tuple[list[str], dict[str, str]]:
     author = ["-c", "user.name=c", "-c", "user.email=c@example.org"]
     for command in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "a"]):
         subprocess.run(["git", *command], cwd=work, check=True, env=os.environ | when)
+    return filled_in(entry, folder)
+
+
+def filled_in(entry: dict, folder: Path) -> tuple[list[str], dict[str, str]]:
+    """Return the entry's arguments and environment with the paths filled in, and fill them into its calls."""
+    work, home = folder / "work", folder / "home"
 
     def filled(value: object) -> object:
         return json.loads(json.dumps(value).replace("{work}", str(work)).replace("{home}", str(home)))

@@ -113,7 +113,7 @@ def refuse_new(new: str | None, capture: str) -> None:
     """Raise UsageError before anything is sent if the new session cannot be written to the file of `-o`."""
     if new and new.endswith(PACKED):
         _refuse_to_replace(new)
-    if new and os.path.realpath(new) == os.path.realpath(capture):
+    if new and is_file_of(new, Capture(capture)):
         raise UsageError("-o would overwrite the capture before it is compared; --update accepts the new session")
 
 

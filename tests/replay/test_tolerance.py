@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from mcpspy.errors import UsageError
 from mcpspy.json_values import Number
 from mcpspy.replay.differences import ABSENT, Difference
-from mcpspy.replay.learn import narrowest, place_of
+from mcpspy.replay.learn import joined, narrowest, place_of
 from mcpspy.replay.tolerance import FORMS, Echo, PlacePattern, Rules, Tolerance, with_changes
 from mcpspy.spec.peer_schemas import linear_pattern
 from tests.each import each
 
 AT = ("result", "at")
+DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 UUID = "0b9d2a1e-5c3f-4d6a-9e8b-7f6a5d4c3b2a"
 
 
@@ -181,6 +182,14 @@ def test_two_values_may_be_repeated_in_one_text():
         (["sunny", "rain"], "is any"),
         (["3 of 4", "12 of 4"], "matches ^[0-9]+ of 4$"),
         (["from 9:03", "from 12"], r"matches ^from \S+$"),
+        (["runs echo, ls; 30 seconds", "runs ls, echo; 30 seconds"], r"matches ^runs [\s\S]*; 30 seconds$"),
+        (["runs b, a; of 3", "runs a, b; of 3"], r"matches ^runs [\s\S]*$"),
+        (["runs b, a\nall", "runs a, b\nall"], r"matches ^runs [\s\S]*\nall$"),
+        (["for 2026-11-29 sun", "for 2026-11-29 rain now"], rf"matches ^for {DATE} [\s\S]*$"),
+        (["one of: ab, ac", "one of: ab, ad"], r"matches ^one of: ab, [\s\S]*$"),
+        (["sunny weather", "rainy weather"], r"matches ^[\s\S]* weather$"),
+        (["no: a", "no: b"], "is any"),
+        (["x " * 400 + "the end", "y " * 400 + "the end"], "matches ^[\\s\\S]* the end$"),
         (["sunny", ABSENT], "ignore "),
         ([5, "5"], "is any"),
         ([{"a": 1}, [1]], "is any"),
@@ -198,6 +207,44 @@ def test_a_day_that_was_the_same_in_all_runs_is_another_one_tomorrow():
     rule = narrowest(PlacePattern("m", "*", AT), ["on Sunday, 2026-11-29: 3 of 4", "on Sunday, 2026-11-29: 5 of 4"])
     for text, fine in (("on Monday, 2026-11-30: 7 of 4", True), ("on Monday, 2026-11-30: 7 of 5", False)):
         assert rule.accepts("m", None, Difference(AT, "on Sunday, 2026-11-29: 3 of 4", text)) is fine
+
+
+@each(
+    "proposed, kept",
+    [
+        (["/l/0", "/l/1", "/l/7"], ["/l/*"]),
+        (["/l/0", "/l/1"], ["/l/0", "/l/1"]),
+        (["/l/0", "/l/1", "m /l/2"], ["/l/0", "/l/1", "m /l/2"]),
+        (
+            ["/l/0/pid=integer", "/l/1/pid=integer", "/l/2/pid=integer", "/l/2/at=date"],
+            ["/l/*/pid=integer", "/l/2/at=date"],
+        ),
+        (["/l/0/pid=integer", "/l/1/pid=integer", "/l/2/pid=number"], None),
+        (["/l/0/pid=integer", "/l/4", "/l/5", "/l/6", "/m=date"], ["/l/*", "/m=date"]),
+        (["/m/id-1", "/m/f00", "/m/0a"], ["/m/*"]),
+        (["/m/warning", "/m/hint", "/m/note"], None),
+        (["/l/0/x/1=date", "/l/0/x/2=date", "/l/0/x/3=date"], ["/l/0/x/*=date"]),
+        (["m", "m /l/0"], ["m"]),
+    ],
+)
+def test_places_that_are_alike_become_one(proposed, kept):
+    found = [Tolerance.option("is" if "=" in it else "ignore", it) for it in proposed]
+    assert [*map(str, joined(found))] == (kept or proposed)
+
+
+@each(
+    "texts, tomorrow",
+    [
+        (["Sun Nov 29 22:48:31 UTC 2026", "Sun Nov 29 22:48:33 UTC 2026"], "Fri Jan  1 00:00:00 UTC 2027"),
+        (["at 29 November, 9:03", "at 29 November, 9:04"], "at 1 December, 9:00"),
+        (["Sun, 29 Nov 2026 09:03: sun", "Sun, 29 Nov 2026 09:03: rain now"], "Mon, 30 Nov 2026 10:00: snow"),
+    ],
+)
+def test_a_date_in_words_changes_too(texts, tomorrow):
+    rule = narrowest(PlacePattern("m", "*", AT), texts)
+    assert rule.value != "any"
+    assert rule.accepts("m", None, Difference(AT, texts[0], tomorrow))
+    assert not rule.accepts("m", None, Difference(AT, texts[0], f"no clock: {tomorrow}"))
 
 
 def test_a_whole_message_can_only_be_ignored():
