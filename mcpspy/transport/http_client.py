@@ -11,7 +11,6 @@ import http.client
 import queue
 import re
 import socket
-import ssl
 import threading
 import time
 from base64 import b64encode
@@ -21,9 +20,12 @@ from urllib.parse import urljoin, urlsplit
 
 from mcpspy.errors import UsageError
 from mcpspy.json_values import member
+from mcpspy.network.access import Access
+from mcpspy.network.dialer import Dialer, NotReached
 from mcpspy.secrets.redactor import shown
 from mcpspy.spec.revisions import PROTOCOL_VERSION
 from mcpspy.transport.link import FLOODS, Ended, Failed
+from mcpspy.wire.http_head import PORTS
 from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, parse
 from mcpspy.wire.sse import Events, parse_event
 from mcpspy.wire.subject import subject
@@ -32,6 +34,7 @@ Headers = tuple[tuple[str, str], ...]
 
 _BROKEN = (OSError, http.client.HTTPException, ValueError, AttributeError)  # AttributeError: already closed
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
+_PLAIN = Access()
 _REACH = 10.0  # seconds to connect
 _AFTER = 1.0  # seconds that a stream may go on after its answer, if time is limited
 _NAMED = ("tools/call", "prompts/get", "resources/read")  # the requests with `Mcp-Name` in their head (2026-07-28)
@@ -95,12 +98,14 @@ class HttpClient:
         exchanges: list[ClientExchange] | None = None,
         *,
         listens: bool = True,
+        access: Access = _PLAIN,
     ) -> None:
         """`room` is the number of bytes that the server may send, `seconds` the time for each response.
 
         `exchanges` receives all exchanges, with their bodies. `listens` says whether the client opens the stream of the
-        session after the handshake.
+        session after the handshake. Raises UsageError if `access` or a variable for a proxy cannot be used.
         """
+        self._dialer = Dialer(url, access)
         self.heard: queue.SimpleQueue[bytes | Ended | Failed] = queue.SimpleQueue()
         """The messages of the server, and which requests cannot be answered."""
         self._url = url
@@ -200,11 +205,12 @@ class HttpClient:
         if self._exchanges is not None:
             self._exchanges.append(exchange)
         headers = _HEADERS[method] | self._headers | self._session | (heads_of(body) if body else {})
-        connection = self._connection()
+        connection = _Connection(self._dialer, self._seconds)
         self._open.append(exchange)
         try:
             url = self._endpoint or self._url if method == "POST" else self._url
-            connection.request(method, _target(url), line or None, headers)
+            target, headers = self._dialer.target(_target(url)), headers | self._dialer.headers()
+            connection.request(method, target, line or None, headers)
             exchange.tcp = connection.sock
         except _BROKEN as error:
             exchange.trouble = _broken(error)
@@ -308,16 +314,24 @@ class HttpClient:
                 elif event.name == "message" and event.data:
                     yield event.data
 
-    def _connection(self) -> http.client.HTTPConnection:
-        there = urlsplit(self._url)
-        host = there.hostname or "127.0.0.1"
-        if there.scheme == "https":
-            trusted = ssl.create_default_context()
-            return http.client.HTTPSConnection(host, there.port, timeout=self._seconds, context=trusted)
-        return http.client.HTTPConnection(host, there.port, timeout=self._seconds)
+
+class _Connection(http.client.HTTPConnection):
+    """A connection that a dialer opens."""
+
+    def __init__(self, dialer: Dialer, seconds: float | None) -> None:
+        super().__init__(dialer.host, dialer.port, timeout=seconds)
+        self._dialer = dialer
+        if dialer.tls:
+            self.default_port = PORTS["https"]  # the Host does not name it
+
+    def connect(self) -> None:
+        """Open it. Raises NotReached."""
+        self.sock = self._dialer.connect(self.timeout)
 
 
 def _broken(error: Exception) -> str:
+    if isinstance(error, NotReached):
+        return f"it {error}"
     return f"the connection broke: {error or type(error).__name__}"
 
 
@@ -349,20 +363,12 @@ def parsed_header(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def reach(url: str) -> None:
-    """Check that a server accepts connections at a URL. Raises UsageError."""
+def reach(url: str, access: Access = _PLAIN) -> None:
+    """Check that a server, or the proxy before it, accepts connections. Raises UsageError."""
     try:
-        there = urlsplit(url)
-        port = there.port or (443 if there.scheme == "https" else 80)
-    except ValueError:
-        there, port = urlsplit(""), 0
-    if there.scheme not in ("http", "https") or not there.hostname:
-        raise UsageError(f"{shown(url)!r} is not a URL of a server, such as http://127.0.0.1:8000/mcp")
-    try:
-        with socket.create_connection((there.hostname, port), _REACH):
-            pass
-    except OSError as error:
-        raise UsageError(f"cannot reach {shown(url)}: {error.strerror or error}") from error
+        Dialer(url, access).touch(_REACH)
+    except NotReached as error:
+        raise UsageError(f"{shown(url)} {error}") from error
 
 
 def _target(url: str) -> str:
