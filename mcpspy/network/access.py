@@ -1,5 +1,6 @@
 """What the user gives to reach servers: certificates to trust, a certificate and a key of the client, a Unix socket."""
 
+import os
 import ssl
 from dataclasses import dataclass, field
 
@@ -35,6 +36,22 @@ class Access:
         """Return what the environment of that mcpspy needs."""
         return {PASSPHRASE.encode(): self.passphrase.encode()} if self.passphrase else {}
 
+    def write_pair(self, path: str) -> str | None:
+        """Write certificate and key to one file, which only this user can read, for a program that needs that.
+
+        Returns its path; None if there is no certificate. Raises UsageError.
+        """
+        if self.cert is None:
+            return None
+        key = self.key or self.cert
+        if is_encrypted(key):
+            raise UsageError(f"the key in {key} has a passphrase, which 'mitm' cannot use: use 'mcpspy proxy'")
+        self._present(ssl.create_default_context(), self.cert, key)
+        pem = _pem(self.cert) + (b"\n" + _pem(key) if self.key else b"")
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+            out.write(pem)
+        return path
+
     def context(self) -> ssl.SSLContext:
         """Return what TLS needs. Raises UsageError."""
         context = ssl.create_default_context()
@@ -64,7 +81,9 @@ class Access:
             if "KEY_VALUES_MISMATCH" in f"{getattr(error, 'reason', '')}" or "mismatch" in f"{error}":
                 raise UsageError(f"the key in {key} does not belong to the certificate in {cert}") from None
             if encrypted:
-                raise UsageError(f"the passphrase in {PASSPHRASE} does not decrypt the key in {key}") from None
+                raise UsageError(
+                    f"the passphrase does not decrypt the key in {key}; {PASSPHRASE} may have it"
+                ) from None
             raise UsageError(f"{cert} and {key} hold no usable certificate with its key: {error}") from None
 
 
@@ -116,7 +135,7 @@ _REFUSED_CERTIFICATE = (
 
 def _mistrust(why: str, code: int) -> str:
     if code in _HOSTNAME_MISMATCH:
-        return f"has a certificate for another name ({why}): use a name that its certificate has"
+        return f"has a certificate for another name ({why.rstrip('.')}): use a name that its certificate has"
     return (
         f"has a certificate that cannot be verified ({why}): give the certificate of the authority that signed it "
         "with --ca FILE"

@@ -12,31 +12,24 @@ import re
 import socket
 import ssl
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from mcpspy.errors import UsageError
 from mcpspy.network.access import Access, tls_failure
-from mcpspy.network.proxies import ForwardProxy, proxy_for
+from mcpspy.network.proxies import ForwardProxy, ProxyRefusal, proxy_for
 from mcpspy.secrets.redactor import shown
 from mcpspy.wire.http_head import PORTS, authority_of
 
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3}) ?([^\r\n]*)")
 _LARGEST = 65536  # bytes of a proxy's response to CONNECT
 _DIRECT = Access()
+_SOON = 0.1  # seconds
 
 
 class NotReached(OSError):
     """There is no connection to a server. The text continues a sentence that begins with the server."""
-
-
-class ProxyRefusal(OSError):
-    """A proxy has refused a connection, with this status; `asks` has the schemes of `Proxy-Authenticate`."""
-
-    def __init__(self, status: int, reason: str, asks: Sequence[str] = ()) -> None:
-        super().__init__(f"{status or ''} {reason}".strip())
-        self.status = status
-        self.asks = asks
 
 
 class Dialer:
@@ -113,12 +106,22 @@ class Dialer:
             sock.close()
             raise NotReached(self.why(error)) from error
 
-    def touch(self, seconds: float) -> None:
-        """Check that the first hop accepts connections. Raises NotReached."""
-        try:
-            self._dialed(seconds).close()
-        except (OSError, UnicodeError) as error:
-            raise NotReached(self.unreachable(error)) from error
+    def check(self, seconds: float) -> None:
+        """Connect once. Raises NotReached.
+
+        In TLS 1.3 a server refuses the certificate of a client after the handshake, so wait for that a little.
+        """
+        begun = time.monotonic()
+        with self.connect(seconds) as sock:
+            if not isinstance(sock, ssl.SSLSocket) or sock.version() != "TLSv1.3":
+                return
+            sock.settimeout(max(_SOON, 2 * (time.monotonic() - begun)))
+            try:
+                sock.recv(1)
+            except TimeoutError:
+                pass
+            except OSError as error:
+                raise NotReached(self.why(error)) from error
 
     def _dialed(self, seconds: float | None) -> socket.socket:
         if self.unix and sys.platform != "win32":
@@ -142,10 +145,10 @@ class Dialer:
             part = sock.recv(4096)
             head += part
             if not part or len(head) > _LARGEST:
-                raise ProxyRefusal(0, "no answer in HTTP")
+                raise ProxyRefusal
         found = _STATUS.match(head)
         if found is None:
-            raise ProxyRefusal(0, "no answer in HTTP")
+            raise ProxyRefusal
         if not found[1].startswith(b"2"):
             fields = [line.partition(b":") for line in head.split(b"\r\n")[1:]]
             asks = [value.decode("latin-1") for name, _, value in fields if name.lower() == b"proxy-authenticate"]
@@ -163,13 +166,13 @@ class Dialer:
         if self.unix:
             return f"cannot be reached at {self.unix}: {why}"
         if self.proxy:
-            return f"{_through(self.proxy)}: {why}; correct {self.proxy.variable}, or {self._exempt}"
+            return self.proxy.unreachable(why, self.host)
         return f"cannot be reached: {why}"
 
     def why(self, error: BaseException) -> str:
         """Return why a connection was of no use."""
         if isinstance(error, ProxyRefusal) and self.proxy:
-            return self._refused(self.proxy, error)
+            return self.proxy.refusal(error, self.host)
         if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
             return tls_failure(error, self.cert)
         if isinstance(error, TimeoutError):
@@ -177,27 +180,3 @@ class Dialer:
         if isinstance(error, ssl.SSLEOFError):
             return "closed the connection without an answer"
         return f"broke off: {getattr(error, 'strerror', None) or error or type(error).__name__}"
-
-    def _refused(self, proxy: ForwardProxy, error: ProxyRefusal) -> str:
-        start = _through(proxy)
-        if error.status != 407:
-            return f"{start}: it refuses the connection ({error}); ask who runs it to allow this, or {self._exempt}"
-        kinds = [value.split()[0].strip(",") for value in error.asks if value.strip()]
-        if kinds and "basic" not in [kind.lower() for kind in kinds]:
-            known = "mcpspy has only Basic; put a local proxy in between that has it"
-            return f"{start}: it requires a login by {', '.join(kinds)} (407), and {known}"
-        if proxy.login is None:
-            form = f"http://USER:PASSWORD@{authority_of('', proxy.host, proxy.port)}"
-            return f"{start}: it requires a user and a password (407); put them into {proxy.variable}, as {form}"
-        return (
-            f"{start}: it does not accept the user and the password in {proxy.variable} (407); correct them, and write "
-            "special characters as %XX"
-        )
-
-    @property
-    def _exempt(self) -> str:
-        return f"put {self.host} into no_proxy to reach it directly"
-
-
-def _through(proxy: ForwardProxy) -> str:
-    return f"cannot be reached through the proxy {proxy.url} ({proxy.variable})"

@@ -12,7 +12,7 @@ a port it has 1080.
 import ipaddress
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
@@ -24,6 +24,18 @@ _PORT = 1080
 _EXAMPLE = "http://proxy.example:3128"
 _SEPARATOR = re.compile(r"[,\s]+")
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class ProxyRefusal(OSError):
+    """A proxy has refused a request with this status, or with 0 if it does not answer in HTTP.
+
+    `asks` has the values of `Proxy-Authenticate`.
+    """
+
+    def __init__(self, status: int = 0, reason: str = "", asks: Iterable[str] = ()) -> None:
+        super().__init__(f"{status} {reason}".strip())
+        self.status = status
+        self.asks = [*asks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +57,33 @@ class ForwardProxy:
     def authorization(self) -> str | None:
         """The value of `Proxy-Authorization`."""
         return None if self.login is None else f"Basic {b64encode(self.login.encode()).decode()}"
+
+    def unreachable(self, why: str, host: str) -> str:
+        """Return a sentence that begins with the server on a host: the proxy cannot be connected to."""
+        return f"{self._through}: {why}; correct {self.variable}, or put {host} into no_proxy to reach it directly"
+
+    def refusal(self, error: ProxyRefusal, host: str) -> str:
+        """Return a sentence that begins with the server on a host: the proxy has refused the request."""
+        if error.status == 0:
+            return f"{self._through}: it does not answer in HTTP; correct {self.variable}"
+        if error.status != 407:
+            direct = f"put {host} into no_proxy to reach it directly"
+            return f"{self._through}: it refuses the connection ({error}); ask who runs it to allow this, or {direct}"
+        kinds = [value.split()[0].strip(",") for value in error.asks if value.strip()]
+        if kinds and "basic" not in [kind.lower() for kind in kinds]:
+            known = "mcpspy has only Basic; put a local proxy in between that has it"
+            return f"{self._through}: it requires a login by {', '.join(kinds)} (407), and {known}"
+        if self.login is None:
+            form = f"http://USER:PASSWORD@{authority_of('', self.host, self.port)}"
+            return f"{self._through}: it requires a user and a password (407); put them into {self.variable}, as {form}"
+        return (
+            f"{self._through}: it does not accept the user and the password in {self.variable} (407); correct them, "
+            "and write special characters as %XX"
+        )
+
+    @property
+    def _through(self) -> str:
+        return f"cannot be reached through the proxy {self.url} ({self.variable})"
 
 
 def proxy_for(url: str, environ: Mapping[str, str]) -> ForwardProxy | None:

@@ -43,6 +43,10 @@ _HEADERS = {
     "GET": {"Accept": "text/event-stream"},
     "DELETE": {},
 }
+_HINTS = {
+    200: " without the answer",
+    407: ": the proxy in http_proxy requires a user and a password, or others than it has",
+}
 _TAKES_NO_POST = (400, 404, 405)  # then it may be a server of HTTP+SSE (2025-03-26, basic/transports)
 
 
@@ -82,8 +86,7 @@ class ClientExchange:
         """Why the request has no answer."""
         if not self.status and self.trouble:
             return self.trouble
-        lacks = " without the answer" if self.status == 200 else ""
-        return f"HTTP {self.status} {self.reason}{lacks}"
+        return f"HTTP {self.status} {self.reason}{_HINTS.get(self.status, '')}"
 
 
 class HttpClient:
@@ -364,9 +367,9 @@ def parsed_header(text: str) -> tuple[str, str]:
 
 
 def reach(url: str, access: Access = _PLAIN) -> None:
-    """Check that a server, or the proxy before it, accepts connections. Raises UsageError."""
+    """Check that a server can be connected to. Raises UsageError."""
     try:
-        Dialer(url, access).touch(_REACH)
+        Dialer(url, access).check(_REACH)
     except NotReached as error:
         raise UsageError(f"{shown(url)} {error}") from error
 

@@ -17,7 +17,9 @@ import http.client
 import io
 import itertools
 import queue
+import select
 import socket
+import ssl
 import sys
 import threading
 import time
@@ -70,7 +72,7 @@ class Tap:
         """Connect once. Raises NotReached if the server cannot be reached, or its certificate is not trusted."""
         self._there = urlsplit(url)
         self._dialer = Dialer(url, access)
-        self._connected().close()
+        self._dialer.check(_CONNECT)
         self._listener = socket.create_server(("127.0.0.1", 0))
         port = self._listener.getsockname()[1]
         path = (self._there.path or "/") + (f"?{self._there.query}" if self._there.query else "")
@@ -113,12 +115,13 @@ class Tap:
     def _relay(self, number: int, client: socket.socket) -> None:
         self._sockets.append(client)
         try:
-            server = self._connected()
+            connected = self._connected()
         except OSError:
             _hang_up(client)
             return
-        self._sockets.append(server)
-        for end in (client, server):
+        self._sockets.append(connected)
+        server = _Shared(connected)
+        for end in (client, connected):
             if end.family != getattr(socket, "AF_UNIX", None):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits for the ACK of its head
         self._responses[number] = copy = bytearray()
@@ -127,25 +130,25 @@ class Tap:
             with client.makefile("rb") as stream:
                 while self._forwarded(number, stream, server):
                     pass
-            server.shutdown(socket.SHUT_WR)
+            connected.shutdown(socket.SHUT_WR)
         except (OSError, ValueError):
-            _hang_up(server)
+            _hang_up(connected)
 
     def _connected(self) -> socket.socket:
         server = self._dialer.connect(_CONNECT)
         server.settimeout(None)
         return server
 
-    def _give_back(self, server: socket.socket, client: socket.socket, copy: bytearray) -> None:
+    def _give_back(self, server: "_Shared", client: socket.socket, copy: bytearray) -> None:
         try:
-            while chunk := server.recv(65536):
+            while chunk := server.received():
                 copy += chunk
                 client.sendall(chunk)
         except OSError:
             pass
         _hang_up(client)
 
-    def _forwarded(self, number: int, stream: BinaryIO, server: socket.socket) -> bool:
+    def _forwarded(self, number: int, stream: BinaryIO, server: "_Shared") -> bool:
         """Forward one request. Return False at the end of the connection."""
         first = stream.readline(_LINE)
         if not first.strip():
@@ -163,25 +166,52 @@ class Tap:
             f"Host: {authority}\r\n".encode() if _is(name, "host") else line
             for (name, _), line in zip(headers, lines, strict=True)
         ]
-        server.sendall(self._dialer.head(b"".join([first, *heads, b"\r\n"])))
+        server.send(self._dialer.head(b"".join([first, *heads, b"\r\n"])))
         if any(_is(name, "transfer-encoding") for name, _ in headers):
             self._chunks(stream, server, request.body)
         else:
             size = next((int(value) for name, value in headers if _is(name, "content-length")), 0)
             while size and (part := stream.read(min(size, 65536))):
                 request.body += part
-                server.sendall(part)
+                server.send(part)
                 size -= len(part)
         return True
 
-    def _chunks(self, stream: BinaryIO, server: socket.socket, body: bytearray) -> None:
+    def _chunks(self, stream: BinaryIO, server: "_Shared", body: bytearray) -> None:
         while line := stream.readline(_LINE):
             size = int(line.split(b";")[0], 16)
             chunk = stream.read(size + 2)
             body += chunk[:size]
-            server.sendall(line + chunk)
+            server.send(line + chunk)
             if not size:
                 return
+
+
+class _Shared:
+    """A socket that one thread reads and another one writes: two calls at once into OpenSSL damage a TLS connection."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._lock = threading.Lock()
+
+    def send(self, raw: bytes) -> None:
+        with self._lock:
+            self._sock.sendall(raw)
+
+    def received(self) -> bytes:
+        """Return the next bytes; wait for them without the lock."""
+        while isinstance(self._sock, ssl.SSLSocket):
+            if not self._sock.pending():
+                select.select([self._sock], [], [])
+            with self._lock:
+                self._sock.settimeout(0)
+                try:
+                    return self._sock.recv(65536)
+                except (ssl.SSLWantReadError, BlockingIOError):  # a part of a record, or a message of TLS itself
+                    continue
+                finally:
+                    self._sock.settimeout(None)
+        return self._sock.recv(65536)
 
 
 def _parsed(raw: bytes, methods: list[str]) -> Iterator[TappedResponse]:

@@ -17,7 +17,8 @@ from aiohttp.http import RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
 
 from mcpspy.network.access import Access
-from mcpspy.network.dialer import Dialer, ProxyRefusal
+from mcpspy.network.dialer import Dialer
+from mcpspy.network.proxies import ProxyRefusal
 from mcpspy.recording.http_exchange import Body, Fields, HttpExchange
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import Address, Head, RawHeaders
@@ -76,11 +77,15 @@ class Upstream:
 
     def _why(self, error: BaseException) -> str:
         cause = getattr(error, "os_error", None) or error
+        if isinstance(error.__cause__, ssl.SSLError):  # the server has refused the certificate after the handshake
+            cause = error.__cause__
         if isinstance(error, aiohttp.ClientHttpProxyError):
             asks = error.headers.getall("Proxy-Authenticate", ()) if error.headers else ()
             return self.dialer.why(ProxyRefusal(error.status, error.message, asks))
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             return self.dialer.why(error.certificate_error)
+        if isinstance(error, aiohttp.ClientResponseError):
+            return self.dialer.why(ProxyRefusal())
         if isinstance(cause, ssl.SSLError | ProxyRefusal):
             return self.dialer.why(cause)
         if isinstance(error, aiohttp.ClientConnectorError):

@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import socket
+import socketserver
 import threading
 import uuid
 from contextlib import contextmanager
@@ -121,6 +123,23 @@ def _listening(kind, tls=None):
 def serving(tls=None):
     """Start a server; the context value is its URL, with the scheme http also if there is TLS."""
     return _listening(_Server, tls)
+
+
+class _SocketListener(_Listener):
+    address_family = socket.AF_UNIX
+    server_bind = socketserver.TCPServer.server_bind
+
+
+@contextmanager
+def serving_on(path):
+    """Start the same server on a Unix socket."""
+    server = _SocketListener(str(path), _Server)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def proxied(url, fault):
