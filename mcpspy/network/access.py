@@ -151,5 +151,5 @@ def certificate_hint(page: bytes, cert: str | None) -> str | None:
     if b"No required SSL certificate" in page:
         return f"requires a client certificate: {_GIVE}"
     if b"SSL certificate error" in page:
-        return f"does not accept the client certificate in {cert}: check who has to sign it" if cert else None
+        return f"does not accept the client certificate{f' in {cert}' if cert else ''}: check who has to sign it"
     return None

@@ -21,6 +21,7 @@ from mcpspy.secrets.redactor import shown
 from mcpspy.wire.http_head import PORTS, authority_of
 
 _PORT = 1080
+_LOGIN_REFUSED = (401, 407)  # tinyproxy answers a wrong password with 401
 _EXAMPLE = "http://proxy.example:3128"
 _SEPARATOR = re.compile(r"[,\s]+")
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -66,19 +67,22 @@ class ForwardProxy:
         """Return a sentence that begins with the server on a host: the proxy has refused the request."""
         if error.status == 0:
             return f"{self._through}: it does not answer in HTTP; correct {self.variable}"
-        if error.status != 407:
+        if error.status not in _LOGIN_REFUSED:
             direct = f"put {host} into no_proxy to reach it directly"
             return f"{self._through}: it refuses the connection ({error}); ask who runs it to allow this, or {direct}"
         kinds = [value.split()[0].strip(",") for value in error.asks if value.strip()]
         if kinds and "basic" not in [kind.lower() for kind in kinds]:
             known = "mcpspy has only Basic; put a local proxy in between that has it"
-            return f"{self._through}: it requires a login by {', '.join(kinds)} (407), and {known}"
+            return f"{self._through}: it requires a login by {', '.join(kinds)} ({error.status}), and {known}"
         if self.login is None:
             form = f"http://USER:PASSWORD@{authority_of('', self.host, self.port)}"
-            return f"{self._through}: it requires a user and a password (407); put them into {self.variable}, as {form}"
+            return (
+                f"{self._through}: it requires a user and a password ({error.status}); put them into {self.variable}, "
+                f"as {form}"
+            )
         return (
-            f"{self._through}: it does not accept the user and the password in {self.variable} (407); correct them, "
-            "and write special characters as %XX"
+            f"{self._through}: it does not accept the user and the password in {self.variable} ({error.status}); "
+            "correct them, and write special characters as %XX"
         )
 
     @property

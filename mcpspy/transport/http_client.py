@@ -20,7 +20,7 @@ from urllib.parse import urljoin, urlsplit
 
 from mcpspy.errors import UsageError
 from mcpspy.json_values import member
-from mcpspy.network.access import Access
+from mcpspy.network.access import REFUSES_CERTIFICATE, Access, certificate_hint
 from mcpspy.network.dialer import Dialer, NotReached
 from mcpspy.secrets.redactor import shown
 from mcpspy.spec.revisions import PROTOCOL_VERSION
@@ -64,6 +64,8 @@ class ClientExchange:
     """Whether the response had not ended when the client left it."""
     trouble: str | None = None
     """Why there is no response, or not all of it."""
+    meaning: str | None = None
+    """What the page of a web server in front of the server means, if it has answered by one."""
     answered: bool = False
     """Whether the response had the answer to the request."""
     begun: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
@@ -86,7 +88,8 @@ class ClientExchange:
         """Why the request has no answer."""
         if not self.status and self.trouble:
             return self.trouble
-        return f"HTTP {self.status} {self.reason}{_HINTS.get(self.status, '')}"
+        meaning = f": the server {self.meaning}" if self.meaning else _HINTS.get(self.status, "")
+        return f"HTTP {self.status} {self.reason}{meaning}"
 
 
 class HttpClient:
@@ -256,6 +259,8 @@ class HttpClient:
             messages = self._events(chunks, exchange)
         else:
             raw = b"".join(chunks)
+            if response.status in REFUSES_CERTIFICATE:
+                exchange.meaning = certificate_hint(raw, None)
             messages = iter([raw] if kind == "application/json" else [])
         for raw in messages:
             answers = [it for it in parse(raw) if isinstance(it, Result | Error)] if isinstance(body, Request) else []

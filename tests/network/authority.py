@@ -7,7 +7,6 @@ from pathlib import Path
 from tests import limits
 
 HOST = "mcp.example.test"
-"""The name in the certificate of the server."""
 PASSPHRASE = "correct horse"
 _KEY = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
 
@@ -21,11 +20,13 @@ class TestAuthority:
 
     __test__ = False
     folder: Path
+    host: str = HOST
+    """The name in the certificate of the server."""
 
     def __post_init__(self):
         self._openssl(f"req -x509 {_KEY} -subj /CN=authority -out ca.pem -keyout ca.key")
         self._openssl(f"req -x509 {_KEY} -subj /CN=other -out other.pem -keyout other.key")
-        for name, host in (("server", HOST), ("client", "client")):
+        for name, host in (("server", self.host), ("client", "client")):
             names = f"-addext subjectAltName=DNS:{host}"
             signed = "-CA ca.pem -CAkey ca.key"
             self._openssl(f"req -x509 {_KEY} -subj /CN={host} {names} {signed} -out {name}.pem -keyout {name}.key")

@@ -24,6 +24,7 @@ from tests.network import authority as made
 from tests.network.scripted_proxy import forwarding
 from tests.optional import fork_terminal
 from tests.peers import warm
+from tests.relay.interception import Mitm, intercepting
 
 LOGIN = "bob:p%40ss%20w%C3%B6rd"
 PLAIN = "bob:p@ss wörd"
@@ -362,3 +363,43 @@ def test_the_url_of_a_websocket(tmp_path):
         assert own.startswith("ws://127.0.0.1:")
         assert post(own)[0] == 200
     assert Capture(str(tmp_path / "one.jsonl")).header.url == url
+
+
+@pytest.mark.needs("curl", ".peers/mitm")
+def test_mitm_goes_through_the_proxy_of_the_variables(tmp_path, authority):
+    """The server requires a client certificate; the login for the proxy is not recorded."""
+    options = ("--mode", "upstream", "--allow", made.HOST, "--ca", authority["ca.pem"], "--cert", authority["pair.pem"])
+    message = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    tls = authority.tls(wants_client=True)
+    with serving(tls) as url, forwarding(port_of(url), login=PLAIN) as proxy:
+        variables = {"https_proxy": f"http://{LOGIN}@127.0.0.1:{proxy.port}"}
+        with intercepting(tmp_path, *options, variables=variables) as mitm:
+            words = ["curl", "-sS", "-x", mitm.url, "--cacert", str(mitm.authority), "-d", message]
+            words += ["-H", "Content-Type: application/json", f"https://{made.HOST}/mcp"]
+            done = limits.run(words, capture_output=True)
+            assert b'"result"' in done.stdout, mitm.said()
+        [path] = mitm.captures()
+    assert recorded(path)[1][0] == message.encode()
+    assert b"roxy-Auth" not in path.read_bytes()
+    assert [b"Basic " + CODED in head for head in proxy.heads] == [True]
+
+
+@pytest.mark.needs(".peers/mitm")
+def test_what_mitm_cannot_use_is_one_sentence(tmp_path, authority):
+    locked = ("--cert", authority["client.pem"], "--key", authority["locked.key"])
+    upstream = ("--mode", "upstream")
+    cases = [
+        (upstream, {}, "--mode upstream needs a proxy, and the variables name none for a.test: set https_proxy"),
+        (upstream, {"https_proxy": "http://p", "no_proxy": "*"}, "take the host out of no_proxy"),
+        (upstream, {"https_proxy": "socks5://me:hunter2@p"}, "https_proxy is a SOCKS proxy"),
+        (upstream, {"https_proxy": "http://:hunter2@p"}, "https_proxy has a password without a user"),
+        (locked, {}, "has a passphrase, which 'mitm' cannot use: use 'mcpspy proxy'"),
+    ]
+    for options, variables, words in cases:
+        mitm = Mitm(tmp_path, "--allow", "a.test", *options, variables={**variables, PASSPHRASE: made.PASSPHRASE})
+        assert mitm.process.wait(limits.LIMIT) == 2
+        mitm.process.stdout.close()
+        assert words in mitm.said()
+        assert "hunter2" not in mitm.said()
+    with intercepting(tmp_path, "--allow", "a.test", variables={"https_proxy": "http://p"}) as mitm:
+        mitm.says("https_proxy names a proxy, which servers are reached without", "--mode upstream")

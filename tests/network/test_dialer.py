@@ -97,7 +97,7 @@ def test_what_an_alert_means(error, cert, words):
             "requires a client certificate: give --cert",
         ),
         (b"<title>400 The SSL certificate error</title>", "c.pem", "does not accept the client certificate in c.pem"),
-        (b"<title>400 The SSL certificate error</title>", None, None),
+        (b"<title>400 The SSL certificate error</title>", None, "does not accept the client certificate: check"),
         (b"<title>400 Bad Request</title>", None, None),
     ],
 )
