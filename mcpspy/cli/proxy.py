@@ -41,6 +41,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("-o names one file, and each route has a capture of its own: use --capture-dir")
     if options.unix and len(addresses) > 1:
         raise UsageError("--unix names the socket of one server, and there are several routes")
+    if place and options.unix and os.path.realpath(place) == os.path.realpath(options.unix):
+        raise UsageError(f"{options.unix} is this proxy itself: choose another path with --listen unix:PATH")
     if place and options.clients:
         raise UsageError("the URLs that 'install' writes have a port: with --from, --listen takes HOST:PORT")
     if options.output and options.folder:

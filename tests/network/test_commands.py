@@ -8,6 +8,7 @@ import signal
 import socket
 import ssl
 import sys
+import threading
 from base64 import b64encode
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -87,8 +88,9 @@ def recorded(path):
     heads, frames = [], []
     for record in Capture(str(path)).records(1 << 62):
         if isinstance(record, Open):
-            fields = [field for field in record.head.get("headers", ()) if field[0] not in ("Host", "Date")]
-            heads.append({**record.head, "headers": [it for it in fields if it[0] != "Mcp-Session-Id"]})
+            head = record.head or {}
+            fields = [field for field in head.get("headers", ()) if field[0] not in ("Host", "Date")]
+            heads.append({**head, "headers": [it for it in fields if it[0] != "Mcp-Session-Id"]})
         elif isinstance(record, Frame):
             frames.append(record.raw)
     return heads, frames
@@ -346,6 +348,7 @@ def test_a_proxy_on_a_unix_socket(tmp_path):
     [
         (("--listen", "unix:{folder}"), "is in use"),
         (("--listen", "unix:{folder}/no/such"), "cannot listen on "),
+        (("--listen", "unix:a", "--unix", "./a"), "./a is this proxy itself"),
         (("--unix", "a", "--route", "b=http://b/"), "--unix names the socket of one server"),
         (("--listen", "unix:a", "--from", "cursor"), ""),
     ],
@@ -363,6 +366,51 @@ def test_the_url_of_a_websocket(tmp_path):
         assert own.startswith("ws://127.0.0.1:")
         assert post(own)[0] == 200
     assert Capture(str(tmp_path / "one.jsonl")).header.url == url
+
+
+GRANT = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+ASK = b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+
+
+@contextmanager
+def granting(tls):
+    """Run a server that grants one WebSocket, and sends back what it gets."""
+    listener = tls.wrap_socket(socket.create_server(("127.0.0.1", 0)), server_side=True)
+
+    def serve():
+        client, _ = listener.accept()
+        with client:
+            while client.recv(1) != b"\n" or client.recv(2) != b"\r\n":
+                pass
+            client.sendall(GRANT)
+            while piece := client.recv(4096):
+                client.sendall(piece)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield listener.getsockname()[1]
+    thread.join(limits.LIMIT)
+    listener.close()
+
+
+def test_a_websocket_behind_a_proxy(tmp_path, authority):
+    """wss:// goes through a tunnel of the proxy."""
+    text = b"\x81\x8f\0\0\0\0" + b'{"jsonrpc":"2"}'
+    with granting(authority.tls()) as port, forwarding(port, login=PLAIN) as proxy:
+        words = (f"wss://{made.HOST}/mcp", "--ca", authority["ca.pem"], "-o", "one.jsonl")
+        variable = f"http://{LOGIN}@127.0.0.1:{proxy.port}"
+        with proxying(*words, cwd=tmp_path, https_proxy=variable) as (_, own):
+            there = urlsplit(own)
+            assert there.scheme == "ws"
+            with socket.create_connection((there.hostname, there.port), limits.LIMIT) as client:
+                client.sendall(ASK)
+                answer = b""
+                while not answer.endswith(b"\r\n\r\n"):
+                    answer += client.recv(4096)
+                assert answer.startswith(b"HTTP/1.1 101 ")
+                client.sendall(text)
+                assert client.recv(4096) == text
+    assert recorded(tmp_path / "one.jsonl")[1] == [b'{"jsonrpc":"2"}'] * 2
 
 
 @pytest.mark.needs("curl", ".peers/mitm")

@@ -23,8 +23,8 @@ CERTIFICATE = (
     Option(
         "--key",
         placeholder="FILE",
-        text="the private key of --cert, if it has a file of its own; its passphrase is asked for, or is that in "
-        "MCPSPY_KEY_PASSPHRASE",
+        text="read the private key of --cert from FILE, if it is not in the same file (a passphrase is asked for, or "
+        "taken from MCPSPY_KEY_PASSPHRASE)",
     ),
 )
 UNIX = Option("--unix", placeholder="PATH", text="connect to this Unix socket instead of the host of the URL")

@@ -298,7 +298,7 @@ class ServerConnection(ResponseHandler):
 class Connections:
     """Connections to one server, with no limit on their number; idle ones are kept for `idle` seconds.
 
-    Needs a running loop.
+    Connections to a proxy that reads our requests are not kept. Needs a running loop.
     """
 
     def __init__(self, dialer: Dialer, idle: float) -> None:
@@ -306,6 +306,8 @@ class Connections:
         self._connector: aiohttp.BaseConnector
         if dialer.unix:
             self._connector = aiohttp.UnixConnector(dialer.unix, limit=0, keepalive_timeout=idle)
+        elif dialer.forwards:  # a proxy may close an idle connection unannounced (tinyproxy does), and a POST be lost
+            self._connector = aiohttp.TCPConnector(limit=0, force_close=True)
         else:
             self._connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=idle)
         make: Any = functools.partial(ServerConnection, loop=loop)
