@@ -22,10 +22,13 @@ PACKAGES = {
     "fish": "fish",
     "git": "git",
     "mount": "mount",
+    "nginx": "nginx-light",
     "node": "nodejs",
     "npm": "npm",
     "openssl": "openssl",
+    "squid": "squid",
     "systemd-analyze": "systemd",
+    "tinyproxy": "tinyproxy-bin",
     "tmux": "tmux",
     "zsh": "zsh",
 }

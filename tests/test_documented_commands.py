@@ -77,6 +77,11 @@ NOT_RUN = {
         "replay weather.jsonl --only 10",
         "replay weather.jsonl --only 10 --edit",
     ),
+    "needs a company's proxy and certificates: tests/network": (
+        "lock --url https://mcp.example.com/mcp --ca company.pem",
+        "proxy https://mcp.example.com/mcp",
+        "proxy https://mcp.example.com/mcp --cert me.pem --key me.key",
+    ),
     "needs npm": ("lock -- npx -y @scope/weather@1.4.0",),
     "NAME stands for a server": ("install claude-code NAME",),
     "needs the authority that mitm makes: tests/cli/test_ca.py": ("ca env",),

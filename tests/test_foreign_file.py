@@ -19,6 +19,7 @@ from mcpspy.errors import ConfigError, McpspyError
 from mcpspy.foreign_file import LARGEST, NotRegular, open_foreign, read_foreign, similar
 from mcpspy.gate_files import file as gate_file
 from mcpspy.importers import forms
+from mcpspy.network.access import Access
 from mcpspy.recording.copy import write_with_sessions
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.route import Upstream
@@ -148,7 +149,7 @@ READERS = {
     "a capture": Capture,
     "a capture that grows": lambda path: write_with_sessions(path, [], f"{path}.new"),
     "certificates": authority.certificates,
-    "certificates of a server": lambda path: Upstream(Address("https://localhost"), ca=path),
+    "certificates of a server": lambda path: Upstream(Address("https://localhost"), Access(ca=path)),
 }
 
 

@@ -555,7 +555,7 @@ READING = {
     "replay.growth": DIRECTORY,
     "telemetry.followed": "a file of locks, which is not read",
     "relay.mitm.authority": "the key that mitmproxy has made, and the certificates of the system",
-    "relay.http.route": "certificates that were read by foreign_file",
+    "network.access": "certificates and keys, after foreign_file has read them",
     "relay.stdio.pump": "the null device",
     "relay.reload.server": "the null device",
 }

@@ -105,8 +105,9 @@ def test_one_client_introduces_itself():
 
 def test_one_client_speaks_http():
     """What listens at a port of this machine is asked by one plain GET."""
-    assert set(calls_of("HTTPConnection")) == {"transport/http_client.py", "clients/probe.py"}
-    assert set(calls_of("HTTPSConnection")) == {"transport/http_client.py"}
+    assert set(calls_of("HTTPConnection")) == {"clients/probe.py"}
+    assert set(calls_of("HTTPSConnection")) == set()
+    assert set(calls_of("create_connection")) == {"network/dialer.py", "cli/mitm.py"}
     assert keys("mcp-protocol-version") - {"sharing/scrub/texts.py"} == {"transport/http_client.py"}
 
 

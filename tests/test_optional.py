@@ -20,10 +20,13 @@ CONCERNED = {
     "fish": "tests/cli/test_complete.py::test_a_shell_offers_what_there_is[fish]",
     "git": "tests/clients/test_machine.py::test_the_git_working_tree_around_a_directory_is_found",
     "mount": "tests/relay/stdio/test_recording.py::test_a_read_only_directory_changes_nothing_for_the_client",
+    "nginx": "tests/network/test_field.py::test_nginx_refuses_a_client_after_the_handshake",
     "node": "tests/exporters/test_perfetto.py::test_hostile_names_are_names",
     "npm": "tests/test_conformance.py",
     "openssl": "tests/relay/mitm/test_authority.py::test_the_password_of_a_key_is_not_asked_for",
+    "squid": "tests/network/test_field.py::test_each_refusal_of_a_real_proxy_is_one_sentence[squid]",
     "systemd-analyze": "tests/telemetry/test_recipes.py::test_systemd_takes_the_unit",
+    "tinyproxy": "tests/network/test_field.py::test_each_refusal_of_a_real_proxy_is_one_sentence[tinyproxy]",
     "tmux": "tests/tui/test_terminal.py::test_a_small_terminal_and_back_and_the_shell_and_back",
     "zsh": "tests/cli/test_complete.py::test_zsh_offers_each_capture_once_also_when_their_directory_is_typed",
 }

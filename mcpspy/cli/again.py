@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING
 from mcpspy.capture.location import PACKED, directory, file_name, make_directory, shown
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Header
+from mcpspy.cli.access import access_of, access_to_url
 from mcpspy.cli.output import ProgressBar, answered_yes, explain_whole, has_colours, line_width, say, write_report
 from mcpspy.cli.targets import refuse_new
 from mcpspy.clients.recorded import MARK, Recorded, described, recorded, trusted
 from mcpspy.errors import CaptureError, UsageError
+from mcpspy.network.access import Access
 from mcpspy.replay import settings
 from mcpspy.replay.again import QUESTION, edit, name_origin, narrowed, not_comparable, requests_of
 from mcpspy.replay.issued_values import rewritten
@@ -46,6 +48,7 @@ _STDERR = 20  # lines of a server that did not answer
 def run(options: argparse.Namespace) -> int:
     """Send, and report. Returns 1 if an answer differs from the recorded one."""
     _refuse(options)
+    access = access_to_url(options) if options.server or options.url else access_of(options)
     rules = settings.chosen([options.capture], vars(options)).rules
     if Capture(options.capture).live:
         raise CaptureError(f"{options.capture} is still being recorded: R in 'mcpspy tui' sends it in the session")
@@ -59,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
         path = options.new or _new_path(script.header)
         packed = path.endswith(PACKED)
-        connect = partial(_connect, server, options.header or (), part)
+        connect = partial(_connect, server, options.header or (), access, part)
         with ProgressBar("replaying", len(part.messages)) as bar:
             first = os.path.join(folder, "new.jsonl") if packed else path
             replayed = replay(part, connect, first, read_only=False, advance=bar.advance)
@@ -77,8 +80,6 @@ def _refuse(options: argparse.Namespace) -> None:
             raise UsageError(f"--{name.replace('_', '-')} belongs to a replay of the whole capture, not to --only")
     if options.server and options.url:
         raise UsageError("give a command or --url, not both")
-    if options.server and options.header:
-        raise UsageError("--header belongs to --url: a command has no HTTP headers")
     refuse_new(options.new, options.capture)
     if options.output and not os.path.isdir(os.path.dirname(options.output) or "."):
         raise UsageError(f"cannot write {options.output}: there is no such directory")
@@ -127,12 +128,12 @@ def _new_path(header: Header | None) -> str:
     return os.path.join(folder, file_name(time.time_ns(), header.name if header else "server"))
 
 
-def _connect(server: Recorded, headers: Sequence[str], part: Script, path: str) -> "Link | WebLink":
+def _connect(server: Recorded, headers: Sequence[str], access: Access, part: Script, path: str) -> "Link | WebLink":
     name = part.header.name if part.header else "server"
     if server.url:
         from mcpspy.transport.http_link import WebLink
 
-        return WebLink(server.url, headers, name, path, part.size)
+        return WebLink(server.url, headers, name, path, part.size, access)
     return Link([*server.argv], name, path, say, part.size, server.variables(), server.cwd, server.written)
 
 
@@ -150,6 +151,8 @@ def _server(options: argparse.Namespace, header: Header | None, part: Script, wa
         asks = asks and bool(writing(part))
     else:
         server = recorded(header)
+        if options.header and not server.url:
+            raise UsageError("--header belongs to --url: a command has no HTTP headers")
         explain_whole(described(header, server))
         server = server.complete(_ask)
     explain_whole(_sent(part, wanted, options.header or ()))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mcpspy.capture.location import server_name
 from mcpspy.capture.reader import Capture
+from mcpspy.cli.access import access_to_url
 from mcpspy.cli.output import ProgressBar, refuse_to_overwrite, say, size_of
 from mcpspy.cli.targets import capture_paths
 from mcpspy.contract import lock as lock_file
@@ -17,6 +18,7 @@ from mcpspy.contract.changes import LockChange, between
 from mcpspy.contract.lock import KINDS, NOUNS, Lock, LockedServer, Offered, entry_of, locked, offers
 from mcpspy.cost import tokens_text
 from mcpspy.errors import CaptureError, UsageError
+from mcpspy.network.access import Access
 from mcpspy.report.lines import finding_head
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.text import plural, printable
@@ -31,10 +33,9 @@ def run(options: argparse.Namespace) -> int:
     sources = [bool(options.captures), bool(options.url), bool(options.server)]
     if sum(sources) != 1:
         raise UsageError("lock needs captures, or a server: mcpspy lock CAPTURE..., --url URL, or -- COMMAND [ARG...]")
-    if options.header and not options.url:
-        raise UsageError("--header belongs to --url: a command has no HTTP headers")
+    access = access_to_url(options)
     known = _known(options.output, update=options.update)
-    found = _from_captures(options, known) if options.captures else _from_server(options, known)
+    found = _from_captures(options, known) if options.captures else _from_server(options, access, known)
     new = known | {name: known[name].updated(server) if name in known else server for name, server in found.items()}
     changes = {name: list(between(known[name], new[name])) for name in found if name in known}
     for name, server in new.items():
@@ -90,13 +91,13 @@ def _from_captures(options: argparse.Namespace, known: Lock) -> Lock:
     return found
 
 
-def _from_server(options: argparse.Namespace, known: Lock) -> Lock:
+def _from_server(options: argparse.Namespace, access: Access, known: Lock) -> Lock:
     """Start the server or connect to it, and list what it offers."""
     argv: list[str] = options.server
     name = options.name or (server_name(argv, Redactor().argv(argv)) if argv else "server")
     with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
         path = os.path.join(folder, "session.jsonl")
-        record_offer(partial(_connect, options, name, path))
+        record_offer(partial(_connect, options, access, name, path))
         for offered in offers(Capture(path)):
             server = locked(offered)
             unknown = [kind for kind in KINDS if kind not in server.listings]
@@ -113,13 +114,13 @@ def _name(known: Lock, offered: Offered, capture: str) -> str:
     return entry_of(known, offered.name, capture) or offered.name or capture
 
 
-def _connect(options: argparse.Namespace, name: str, path: str) -> "Link | WebLink":
+def _connect(options: argparse.Namespace, access: Access, name: str, path: str) -> "Link | WebLink":
     if os.path.exists(path):
         os.unlink(path)
     if options.url:
         from mcpspy.transport.http_link import WebLink
 
-        return WebLink(options.url, options.header, name, path, ROOM)
+        return WebLink(options.url, options.header, name, path, ROOM, access)
     return Link(options.server, name, path, say, ROOM)
 
 

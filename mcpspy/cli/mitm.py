@@ -16,11 +16,13 @@ import sys
 from types import ModuleType
 from urllib.parse import urlsplit
 
+from mcpspy.cli.access import access_of
 from mcpspy.cli.gates import compiled, recorded_answers
 from mcpspy.cli.installation import missing
 from mcpspy.cli.output import explain, say
 from mcpspy.errors import SpawnError, UsageError
 from mcpspy.foreign_file import open_foreign
+from mcpspy.network.proxies import ForwardProxy, proxy_for
 from mcpspy.process.command_line import command_line
 from mcpspy.process.ports import listening_place, to_dial
 from mcpspy.recording.recording import Clock, Recording
@@ -31,19 +33,23 @@ from mcpspy.secrets.redactor import shown
 from mcpspy.text import capture_limit
 
 DEFAULT_PORT = 6279
+_SOME_HOST = "host.invalid"  # stands for all hosts
 
 
 def run(options: argparse.Namespace) -> int:
     """Relay until a signal arrives."""
     mitm = interceptor()
     host, port = listening_place(options.listen, DEFAULT_PORT)
-    target = mitm.target(options.mode)
+    by_variables = options.mode == "upstream"
+    target = None if by_variables else mitm.target(options.mode)
     allowed = options.allow or ([target[0]] if target else [])
     if not allowed:
         raise UsageError(
             "mitm decrypts only the hosts that you name: give --allow HOST, such as --allow mcp.example.com"
         )
     hosts = Hosts(allowed)
+    forward = _forward_proxy(allowed) if by_variables else None
+    mode = f"upstream:{forward.url}" if forward else options.mode
     limit = capture_limit(options.limit)
     gates = compiled(options.gate, "mitm")
     answerers = recorded_answers(gates)
@@ -55,7 +61,10 @@ def run(options: argparse.Namespace) -> int:
     authority = default()
     if authority.exists():
         authority.pem()  # fail now, before clients are told to trust an unusable certificate
-    settings = mitm.MitmSettings(host, port, options.mode, hosts, options.all_http, options.ca, options.insecure)
+    if mode == "regular":
+        _warn_of_a_proxy(allowed)
+    login = forward.login if forward else None
+    settings = mitm.MitmSettings(host, port, mode, hosts, options.all_http, access_of(options), login)
 
     def begin(url: str, clock: Clock) -> Recording:
         recording = Recording(say, clock)
@@ -63,14 +72,14 @@ def run(options: argparse.Namespace) -> int:
         return recording
 
     def ready(port: int | None) -> None:
-        address = _address(options.mode, host, port)
+        address = _address(mode, host, port)
         try:
             print(address, flush=True)
         except OSError as error:  # mitmproxy would not report the error
             say(f"cannot write the output, which is {address}: {error.strerror}")
         if not is_loopback(host):
             say(f"listening on {host}: anyone who can reach this machine can use it as a proxy")
-        say(f"recording the MCP traffic of {', '.join(allowed)}{_next(options.mode, host, port)}")
+        say(f"recording the MCP traffic of {', '.join(allowed)}{_next(mode, host, port)}")
 
     relaying = mitm.run(
         settings, authority, begin, ready, say, gates=gates, answerers=answerers, control=options.control
@@ -79,6 +88,35 @@ def run(options: argparse.Namespace) -> int:
 
     asyncio.run(relaying)
     return 0
+
+
+def _forward_proxy(allowed: list[str]) -> ForwardProxy:
+    """Return the proxy that the variables name for all of these hosts. Raises UsageError."""
+    proxies = [_proxy_to(host) for host in allowed]
+    if None in proxies:
+        raise UsageError(
+            f"--mode upstream needs a proxy, and the variables name none for {allowed[proxies.index(None)]}: set "
+            "https_proxy, or take the host out of no_proxy"
+        )
+    (proxy, *_) = filter(None, proxies)
+    if proxy.login is not None and proxy.login.startswith(":"):
+        raise UsageError(f"{proxy.variable} has a password without a user: write http://USER:PASSWORD@HOST:PORT")
+    return proxy
+
+
+def _warn_of_a_proxy(allowed: list[str]) -> None:
+    """Tell the user if the variables name a proxy, which the mode `regular` does not use."""
+    try:
+        found = next(filter(None, map(_proxy_to, allowed)), None)
+    except UsageError:  # it could not be used anyway
+        return
+    if found:
+        say(f"{found.variable} names a proxy, which servers are reached without: if that fails, use --mode upstream")
+
+
+def _proxy_to(host: str) -> ForwardProxy | None:
+    """Return the proxy to a host as `--allow` names it."""
+    return proxy_for(f"https://{host.lstrip('*.') or _SOME_HOST}", os.environ)
 
 
 def interceptor() -> ModuleType:

@@ -2,10 +2,13 @@
 
 import argparse
 import asyncio
+import os
 import socket
 import sys
+from collections.abc import Sequence
 
 from mcpspy.capture.location import printable_name, refuse_compressed
+from mcpspy.cli.access import access_of
 from mcpspy.cli.gates import compiled, recorded_answers
 from mcpspy.cli.output import say
 from mcpspy.clients import routes
@@ -14,7 +17,7 @@ from mcpspy.clients.places import Machine, find
 from mcpspy.clients.routes import refused
 from mcpspy.clients.table import Client, client
 from mcpspy.errors import ConfigError, UsageError
-from mcpspy.process.ports import bound, listening_place, on_ending_signal, to_dial
+from mcpspy.process.ports import bound, bound_path, listening_place, on_ending_signal, to_dial
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.host_guard import Guard, arrives_at, is_loopback
@@ -30,29 +33,30 @@ DESCRIPTORS = 32
 def run(options: argparse.Namespace) -> int:
     """Relay until a signal arrives."""
     _refuse_few_descriptors()
-    host, port = listening_place(options.listen, 6278)
+    place = options.listen.removeprefix("unix:") if options.listen.startswith("unix:") else None
+    host, port = ("localhost", 0) if place else listening_place(options.listen, 6278)
+    access = access_of(options)
     addresses = _addresses(options)
     refuse_compressed(options.output)
     if options.output and len(addresses) > 1:
         raise UsageError("-o names one file, and each route has a capture of its own: use --capture-dir")
+    if options.unix and len(addresses) > 1:
+        raise UsageError("--unix names the socket of one server, and there are several routes")
+    if place and options.unix and os.path.realpath(place) == os.path.realpath(options.unix):
+        raise UsageError(f"{options.unix} is this proxy itself: choose another path with --listen unix:PATH")
+    if place and options.clients:
+        raise UsageError("the URLs that 'install' writes have a port: with --from, --listen takes HOST:PORT")
     if options.output and options.folder:
         raise UsageError("-o names the file and --capture-dir its directory: give one of them")
     limit = capture_limit(options.limit)
     gates = compiled(options.gate, "http")
     answerers = recorded_answers(gates)
-    upstreams = [Upstream(address, ca=options.ca, insecure=options.insecure) for address in addresses.values()]
-    option = "--listen"
-    if options.clients:
-        option += f" {to_dial(host)}:{port + 1}, which is then written into the client's file"
-    listener = bound(host, port, option)
-    own, port = listener.getsockname()[:2]
-    if options.clients and not arrives_at("127.0.0.1", own):
-        raise UsageError(
-            f"the URLs that 'install' writes point to 127.0.0.1: with --from use --listen 127.0.0.1:{port}"
-        )
-    _refuse_to_relay_to_ourselves(addresses, own, port)
-    for chosen in options.clients:
-        _move(client(chosen), port)
+    upstreams = [Upstream(address, access) for address in addresses.values()]
+    if place:
+        listener = bound_path(place)
+    else:
+        listener = _on_a_port(options.clients, addresses, host, port)
+        port = listener.getsockname()[1]
     served = []
     for (name, address), upstream in zip(addresses.items(), upstreams, strict=True):
         served.append(HttpRoute(address, upstream, _recording(options, name, address, limit)))
@@ -68,12 +72,39 @@ def run(options: argparse.Namespace) -> int:
     )
     if not is_loopback(host):
         say(f"listening on {host}: anyone who can reach this machine can use these servers through it")
-    urls = {
-        name: f"http://{to_dial(host)}:{port}{address.prefix}{address.target}" for name, address in addresses.items()
-    }
+    urls = {name: _own_url(address, place, f"{to_dial(host)}:{port}") for name, address in addresses.items()}
     lines = [url if len(urls) == 1 else f"{name} {url}" for name, url in urls.items()]
-    asyncio.run(_serve(relay, listener, lines))
+    try:
+        asyncio.run(_serve(relay, listener, lines))
+    finally:
+        if place:
+            os.unlink(place)
     return 0
+
+
+def _on_a_port(clients: Sequence[str], addresses: dict[str, Address], host: str, port: int) -> socket.socket:
+    """Return a listening socket, and write its port into the files of clients."""
+    option = "--listen"
+    if clients:
+        option += f" {to_dial(host)}:{port + 1}, which is then written into the client's file"
+    listener = bound(host, port, option)
+    own, port = listener.getsockname()[:2]
+    if clients and not arrives_at("127.0.0.1", own):
+        raise UsageError(
+            f"the URLs that 'install' writes point to 127.0.0.1: with --from use --listen 127.0.0.1:{port}"
+        )
+    _refuse_to_relay_to_ourselves(addresses, own, port)
+    for chosen in clients:
+        _move(client(chosen), port)
+    return listener
+
+
+def _own_url(address: Address, place: str | None, authority: str) -> str:
+    """Return the URL for the client: on a Unix socket, in the form of VS Code."""
+    target = f"{address.prefix}{address.target}"
+    if place:
+        return f"unix://{os.path.abspath(place)}#{target}"
+    return f"{'ws' if address.websocket else 'http'}://{authority}{target}"
 
 
 def _refuse_few_descriptors() -> None:

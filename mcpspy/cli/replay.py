@@ -10,10 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mcpspy.capture.location import PACKED, STANDARD_INPUT
+from mcpspy.cli.access import access_to_url
 from mcpspy.cli.output import ProgressBar, explain, say, size_of, write_report
 from mcpspy.cli.targets import refuse_new
 from mcpspy.errors import UsageError
 from mcpspy.foreign_file import read_foreign
+from mcpspy.network.access import Access
 from mcpspy.output_file import output_file
 from mcpspy.replay import settings
 from mcpspy.replay.learn import learned, narrowest, place_of
@@ -41,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
         return run_again(options)
     _refuse(options)
+    access = access_to_url(options)
     file = settings.place(options.capture)
     chosen = settings.chosen([options.capture], vars(options))
     if chosen.read_only and options.update and not options.learn:
@@ -49,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
         packed = options.new is not None and options.new.endswith(PACKED)
         path = os.path.join(folder, "new.jsonl") if packed or not options.new else options.new
-        runs = list(_runs(options, script, path, read_only=chosen.read_only))
+        runs = list(_runs(options, access, script, path, read_only=chosen.read_only))
         if packed:
             accept(runs[-1].path, options.new)
         rules = chosen.rules
@@ -60,28 +63,30 @@ def run(options: argparse.Namespace) -> int:
         return _report(options, runs[-1], rules)
 
 
-def _runs(options: argparse.Namespace, script: Script, path: str, *, read_only: bool) -> Iterator[Replayed]:
+def _runs(
+    options: argparse.Namespace, access: Access, script: Script, path: str, *, read_only: bool
+) -> Iterator[Replayed]:
     """Run once, or as often as wanted; the starts are so far apart that a clock that counts seconds has changed."""
     due = time.monotonic()
     for _ in range(options.learn or 1):
         time.sleep(max(0, due - time.monotonic()))
         due = time.monotonic() + APART
-        yield _replay(options, script, path, read_only=read_only)
+        yield _replay(options, access, script, path, read_only=read_only)
 
 
-def _replay(options: argparse.Namespace, script: Script, path: str, *, read_only: bool) -> Replayed:
+def _replay(options: argparse.Namespace, access: Access, script: Script, path: str, *, read_only: bool) -> Replayed:
     """Run once. Each run has its own progress bar, because its thread must not exist while a server is started."""
     with ProgressBar("replaying", len(script.messages)) as bar:
-        connect = partial(_connect, options, script)
+        connect = partial(_connect, options, access, script)
         return replay(script, connect, path, read_only=read_only, advance=bar.advance)
 
 
-def _connect(options: argparse.Namespace, script: Script, path: str) -> "Link | WebLink":
+def _connect(options: argparse.Namespace, access: Access, script: Script, path: str) -> "Link | WebLink":
     name = script.header.name if script.header else "server"
     if options.url:
         from mcpspy.transport.http_link import WebLink
 
-        return WebLink(options.url, options.header, name, path, script.size)
+        return WebLink(options.url, options.header, name, path, script.size, access)
     return Link(options.server, name, path, say, script.size)
 
 
@@ -91,8 +96,6 @@ def _refuse(options: argparse.Namespace) -> None:
     for name in ("edit", "yes"):
         if getattr(options, name):
             raise UsageError(f"--{name} belongs to --only")
-    if options.header and not options.url:
-        raise UsageError("--header belongs to --url: a command has no HTTP headers")
     if options.learn is not None and options.learn < 2:
         raise UsageError("--learn compares runs with each other: it needs 2 or more")
     if options.update and options.capture == STANDARD_INPUT:

@@ -8,10 +8,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mcpspy.cli.access import access_to_url
 from mcpspy.cli.output import ProgressBar, say
 from mcpspy.cli.targets import existing_path
 from mcpspy.errors import UsageError
 from mcpspy.json_values import parsed
+from mcpspy.network.access import Access
 from mcpspy.secrets.redactor import shown
 from mcpspy.text import printable
 from mcpspy.transport.link import signals_interrupt
@@ -28,19 +30,20 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("verify needs the signals and descriptors of POSIX: it does not run on Windows")
     if bool(options.server) == bool(options.url):
         raise UsageError("give the server's command after '--', or --url URL")
-    if options.header and not options.url:
-        raise UsageError("--header belongs to --url: a command has no HTTP headers")
+    access = access_to_url(options)
     calls = _calls(options.call, from_capture=bool(options.capture))
     recorded_plan = _recorded(options.capture, calls) if options.capture else None
     with signals_interrupt(), tempfile.TemporaryDirectory(prefix="mcpspy-verify-") as folder:
-        return _verified(options, folder, calls, recorded_plan)
+        return _verified(options, access, folder, calls, recorded_plan)
 
 
-def _verified(options: argparse.Namespace, folder: str, calls: Mapping[str, Any], plan: "SessionPlan | None") -> int:
+def _verified(
+    options: argparse.Namespace, access: Access, folder: str, calls: Mapping[str, Any], plan: "SessionPlan | None"
+) -> int:
     from mcpspy.contract.verify.launch import orphans_adopted
     from mcpspy.contract.verify.proof import as_json, found_out, proof, runs_of, text
 
-    with orphans_adopted(), _bench(options, folder) as bench:
+    with orphans_adopted(), _bench(options, access, folder) as bench:
         plan = plan or found_out(bench.connect, options.timeout, calls)
         with ProgressBar("verifying", runs_of(bench)) as bar:
             done = proof(bench, plan, bar.advance)
@@ -53,7 +56,7 @@ def _verified(options: argparse.Namespace, folder: str, calls: Mapping[str, Any]
     return 0 if done.transparent else 1
 
 
-def _bench(options: argparse.Namespace, folder: str) -> "StdioBench | HttpBench":
+def _bench(options: argparse.Namespace, access: Access, folder: str) -> "StdioBench | HttpBench":
     from mcpspy.contract.verify.http import HttpBench
     from mcpspy.contract.verify.stdio import StdioBench
     from mcpspy.process.child import environment
@@ -63,8 +66,8 @@ def _bench(options: argparse.Namespace, folder: str) -> "StdioBench | HttpBench"
     if options.url:
         headers = dict(parsed_header(header) for header in options.header)
         for url in filter(None, (options.url, options.through)):
-            reach(url)
-        return HttpBench(options.url, options.through, headers, environ, folder, options.timeout)
+            reach(url, access if url == options.url else Access())
+        return HttpBench(options.url, options.through, headers, environ, folder, options.timeout, access)
     through = _words(options.through) if options.through else [
         sys.executable, "-P", "-m", "mcpspy", "wrap", "--capture-dir", folder, "--"
     ]  # fmt: skip

@@ -22,11 +22,13 @@ from mcpspy.clients.mistakes import of_texts, placeholders
 from mcpspy.clients.places import Machine
 from mcpspy.clients.servers import Server, expanded, unresolved
 from mcpspy.clients.table import BOTH, HTTP, SSE, WEBSOCKET
+from mcpspy.errors import UsageError
 from mcpspy.json_values import member
+from mcpspy.network.dialer import Dialer, NotReached
 from mcpspy.secrets.redactor import shown
 from mcpspy.secrets.tokens import replaced
 from mcpspy.transport.client import handshake, request_line
-from mcpspy.transport.http_client import HEADERS, connection_to, request_target
+from mcpspy.transport.http_client import HEADERS, DialedConnection, request_target
 from mcpspy.wire.jsonrpc import Error, Result, parse
 from mcpspy.wire.sse import Events, parse_event
 
@@ -194,15 +196,19 @@ def request(url: str, headers: Mapping[str, str], transport: str) -> RemoteRespo
     method, line = ("GET", None) if transport == SSE else ("POST", initialize)
     response, begun = RemoteResponse(), time.monotonic()
     try:
-        connection = connection_to(url, PATIENCE)
-        with closing(connection):
-            connection.request(method, request_target(url), line, HEADERS[method] | {**headers})
+        dialer = Dialer(url)
+        with closing(DialedConnection(dialer, PATIENCE)) as connection:
+            sent = HEADERS[method] | {**headers} | dialer.headers()
+            connection.request(method, dialer.target(request_target(url)), line, sent)
             with _limited(connection.sock, 2 * PATIENCE):
                 got = connection.getresponse()
                 response.status, response.reason = got.status, got.reason
                 response.headers = {name.lower(): value for name, value in got.getheaders()}
                 response.body = _body(got, response.kind, begun + PATIENCE)
-    except _BROKEN as error:
+    except NotReached as error:
+        cause = error.__cause__
+        response.trouble = cause if dialer.proxy is None and isinstance(cause, Exception) else error
+    except (UsageError, *_BROKEN) as error:
         response.trouble = error
     response.seconds = time.monotonic() - begun
     return response
@@ -339,6 +345,10 @@ def _of_refusal(response: RemoteResponse, got: str, headers: Mapping[str, str], 
 
 def _of_trouble(error: Exception, url: str) -> Check:
     """Return why there is no response."""
+    if isinstance(error, NotReached):
+        return Check(PROBLEM, f"the server {error}", "the client needs that proxy too, or an exception in no_proxy")
+    if isinstance(error, UsageError):
+        return Check(PROBLEM, str(error), "correct it; the client may need the same")
     host, why = urlsplit(url).netloc.rpartition("@")[2], str(getattr(error, "strerror", None) or error)
     if isinstance(error, ConnectionRefusedError):
         return Check(PROBLEM, f"nothing listens on {host}", "start the server, or correct the URL")

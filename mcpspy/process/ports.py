@@ -13,7 +13,9 @@ import errno
 import os
 import signal
 import socket
+import stat
 import struct
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
@@ -59,6 +61,39 @@ def bound(host: str, port: int, option: str = "--listen") -> socket.socket:
             raise UsageError(f"{taken}: end it, or choose another port with {option}") from None
         raise UsageError(f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}") from None
     return listener
+
+
+def bound_path(path: str) -> socket.socket:
+    """Return a socket that listens at a path, where only this user may connect. Raises UsageError.
+
+    A socket that a process has left there is replaced.
+    """
+    if sys.platform == "win32":
+        raise UsageError("--listen unix:PATH needs a system with Unix sockets")
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        if _is_left(path):
+            os.unlink(path)
+        mask = os.umask(0o177)
+        try:
+            listener.bind(path)
+        finally:
+            os.umask(mask)
+        listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(f"{path} is in use: end the process that listens there, or choose another path") from None
+        raise UsageError(f"cannot listen on {path}: {error.strerror or error}") from None
+    return listener
+
+
+def _is_left(path: str) -> bool:
+    """Return whether a path is a Unix socket on which no process listens."""
+    if sys.platform == "win32" or not os.path.exists(path):
+        return False
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(path) == errno.ECONNREFUSED and stat.S_ISSOCK(os.stat(path).st_mode)
 
 
 def to_dial(host: str) -> str:

@@ -10,10 +10,12 @@ responses are checked by `CollectorSession`, before the exporters receive them.
 
 import logging
 import os
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from socket import gethostname
 from typing import Any, Generic, TypeVar
+from urllib.parse import quote, urlsplit
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from opentelemetry._logs import LogRecord, SeverityNumber
@@ -42,17 +44,29 @@ from opentelemetry.trace import (
 )
 from requests import Response, Session
 from requests.exceptions import ConnectionError as NoConnection
-from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema, RequestException, SSLError, Timeout
+from requests.exceptions import (
+    InvalidSchema,
+    InvalidURL,
+    MissingSchema,
+    ProxyError,
+    RequestException,
+    SSLError,
+    Timeout,
+)
 
 from mcpspy import __version__
+from mcpspy.errors import UsageError
+from mcpspy.network.proxies import ForwardProxy, ProxyRefusal, proxy_for
 from mcpspy.telemetry.captured import BUCKETS, BYTES, FINDINGS, OPERATIONS, SESSIONS, LogEntry, Measure
 from mcpspy.telemetry.followed import Batch
 from mcpspy.telemetry.spans import ExchangeSpan, TraceContext, Value, nanoseconds, valid_text, valid_values
 from mcpspy.text import printable
+from mcpspy.wire.http_head import PORTS
 
 TOO_LARGE = 413
 _BEFORE_RETRY = 2  # attempts; the server may have closed a connection that was kept open
 _LONGEST = 200  # characters of a text from a collector or a library
+_TUNNEL_REFUSED = re.compile(r"Tunnel connection failed: (\d{3}) ?([^'\")]*)")
 _PROTOBUF = "application/x-protobuf"
 
 
@@ -72,15 +86,20 @@ class CollectorSession(Session):
         self.failure = ""
         """Why the last request was not accepted; empty if it was."""
 
-    def request(self, *args: Any, **options: Any) -> Response:
+    def request(self, method: Any, url: Any, *args: Any, **options: Any) -> Response:
         """Send a request. Raises NotTaken if it failed for good, or if the collector was unreachable."""
         self.status, self.failure = None, ""
+        host, proxy = _host(url), None
         try:
-            response = self._attempt(*args, **options)
-        except RequestException as error:
-            self.failure = _reason(error)
+            proxy = proxy_for(url, os.environ) if host else None
+            response = self._attempt(method, url, *args, **options | {"proxies": _proxies(proxy)})
+        except UsageError as error:
+            self.failure = str(error)
             raise NotTaken(self.failure) from error
-        self.status, self.failure = response.status_code, _refusal(response)
+        except RequestException as error:
+            self.failure = _reason(error, proxy, host)
+            raise NotTaken(self.failure) from error
+        self.status, self.failure = response.status_code, _refusal(response, proxy, host)
         if self.failure and response.status_code < 400:
             raise NotTaken(self.failure)
         if not self.failure:
@@ -111,9 +130,31 @@ class CollectorSession(Session):
             self._report(f"the collector rejected {partial.rejected_spans} of what was sent{why and ': '}{why}")
 
 
-def _refusal(response: Response) -> str:
+def _proxies(proxy: ForwardProxy | None) -> dict[str, str | None]:
+    """Return a proxy as `requests` takes it, so that it reads no variables itself."""
+    place = proxy.url if proxy else None
+    if proxy and proxy.login is not None:
+        raw = proxy.login.encode().decode("latin-1")  # `requests` encodes it so
+        user, _, password = raw.partition(":")
+        place = f"http://{quote(user, safe='')}:{quote(password, safe='')}@{proxy.url.removeprefix('http://')}"
+    return {"http": place, "https": place, "all": None}
+
+
+def _host(url: str) -> str:
+    """Return the host of a URL; empty if it is not one, which `requests` reports."""
+    try:
+        there = urlsplit(url)
+        return there.hostname or "" if there.scheme in PORTS else ""
+    except ValueError:
+        return ""
+
+
+def _refusal(response: Response, proxy: ForwardProxy | None, host: str) -> str:
     """Return why a response is not an acceptance by a collector; empty if it is."""
     status = response.status_code
+    if status == 407 and proxy:
+        asks = response.headers.get("proxy-authenticate", "").split(", ")
+        return f"the collector {proxy.refusal(ProxyRefusal(status, '', asks), host)}"
     if status >= 400:
         reason = printable(response.reason or "", 60)
         return f"the collector answers with status {status}{reason and f' ({reason})'}"
@@ -124,8 +165,12 @@ def _refusal(response: Response) -> str:
     return ""
 
 
-def _reason(error: RequestException) -> str:
+def _reason(error: RequestException, proxy: ForwardProxy | None, host: str) -> str:
     """Return why no response came."""
+    refused = _TUNNEL_REFUSED.search(str(error)) if proxy else None
+    if proxy and refused:
+        reason = printable(refused[2], 60)
+        return f"the collector {proxy.refusal(ProxyRefusal(int(refused[1]), reason), host)}"
     if isinstance(error, MissingSchema | InvalidSchema | InvalidURL):
         return "the endpoint is not a valid URL that begins with http:// or https://"
     if isinstance(error, Timeout):
@@ -135,6 +180,8 @@ def _reason(error: RequestException) -> str:
         why = getattr(system[-1], "verify_message", "") or system[-1].strerror if system else "no TLS there"
         return f"the collector cannot be reached over TLS: {printable(str(why), _LONGEST)}"
     why = system[-1].strerror if system else type(error).__name__
+    if proxy and isinstance(error, ProxyError):
+        return f"the collector {proxy.unreachable(printable(str(why), _LONGEST).lower(), host)}"
     return f"the collector cannot be reached: {printable(str(why), _LONGEST)}"
 
 

@@ -27,6 +27,7 @@ LISTING = 300.0
 """Seconds for all pages of a listing."""
 _PAGES = 1000  # limit for one listing
 _DECLARED = {"resourceTemplates": "resources"}
+_OURS = "mcpspy: "  # begins the errors of `mcpspy proxy`
 _ESCAPED = "backslashreplace"  # a lone surrogate, which a server may send, becomes its escape in JSON
 _REPLIES: Mapping[str, Any] = {"ping": {}}
 
@@ -49,6 +50,13 @@ class NoAnswer(Exception):
     def __init__(self, text: str, why: str = "") -> None:
         super().__init__(text)
         self.why = why
+
+
+class ProxyAnswer(NoAnswer):
+    """The answer is that of our own proxy, which has not reached the server: `why` begins with its URL."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(printable(why, 1000), why)
 
 
 class ErrorAnswer(NoAnswer):
@@ -241,6 +249,8 @@ class AskingClient:
         if isinstance(message.answer, Error):
             told = member(message.answer.error, "message")
             why = told if told and isinstance(told, str) else f"its error is {excerpt(message.answer.error)}"
+            if why.startswith(_OURS):
+                raise ProxyAnswer(why.removeprefix(_OURS))
             raise ErrorAnswer(message.method, why)
         assert message.answer
         return message.answer.result

@@ -11,7 +11,6 @@ import http.client
 import queue
 import re
 import socket
-import ssl
 import threading
 import time
 from base64 import b64encode
@@ -21,9 +20,12 @@ from urllib.parse import urljoin, urlsplit
 
 from mcpspy.errors import UsageError
 from mcpspy.json_values import member
+from mcpspy.network.access import REFUSES_CERTIFICATE, Access, certificate_hint
+from mcpspy.network.dialer import Dialer, NotReached
 from mcpspy.secrets.redactor import shown
 from mcpspy.spec.revisions import PROTOCOL_VERSION
 from mcpspy.transport.link import FLOODS, Ended, Failed
+from mcpspy.wire.http_head import PORTS
 from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, parse
 from mcpspy.wire.sse import Events, parse_event
 from mcpspy.wire.subject import subject
@@ -32,6 +34,7 @@ Headers = tuple[tuple[str, str], ...]
 
 _BROKEN = (OSError, http.client.HTTPException, ValueError, AttributeError)  # AttributeError: already closed
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
+_PLAIN = Access()
 _REACH = 10.0  # seconds to connect
 _AFTER = 1.0  # seconds that a stream may go on after its answer, if time is limited
 _NAMED = ("tools/call", "prompts/get", "resources/read")  # the requests with `Mcp-Name` in their head (2026-07-28)
@@ -41,6 +44,10 @@ HEADERS = {
     "DELETE": {},
 }
 """By method: the headers of each request of a client."""
+_HINTS = {
+    200: " without the answer",
+    407: ": the proxy in http_proxy requires a user and a password, or others than it has",
+}
 _TAKES_NO_POST = (400, 404, 405)  # then it may be a server of HTTP+SSE (2025-03-26, basic/transports)
 
 
@@ -58,6 +65,8 @@ class ClientExchange:
     """Whether the response had not ended when the client left it."""
     trouble: str | None = None
     """Why there is no response, or not all of it."""
+    meaning: str | None = None
+    """What the page of a web server in front of the server means, if it has answered by one."""
     answered: bool = False
     """Whether the response had the answer to the request."""
     begun: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
@@ -80,8 +89,8 @@ class ClientExchange:
         """Why the request has no answer."""
         if not self.status and self.trouble:
             return self.trouble
-        lacks = " without the answer" if self.status == 200 else ""
-        return f"HTTP {self.status} {self.reason}{lacks}"
+        meaning = f": the server {self.meaning}" if self.meaning else _HINTS.get(self.status, "")
+        return f"HTTP {self.status} {self.reason}{meaning}"
 
 
 class HttpClient:
@@ -96,12 +105,14 @@ class HttpClient:
         exchanges: list[ClientExchange] | None = None,
         *,
         listens: bool = True,
+        access: Access = _PLAIN,
     ) -> None:
         """`room` is the number of bytes that the server may send, `seconds` the time for each response.
 
         `exchanges` receives all exchanges, with their bodies. `listens` says whether the client opens the stream of the
-        session after the handshake.
+        session after the handshake. Raises UsageError if `access` or a variable for a proxy cannot be used.
         """
+        self._dialer = Dialer(url, access)
         self.heard: queue.SimpleQueue[bytes | Ended | Failed] = queue.SimpleQueue()
         """The messages of the server, and which requests cannot be answered."""
         self._url = url
@@ -201,11 +212,12 @@ class HttpClient:
         if self._exchanges is not None:
             self._exchanges.append(exchange)
         headers = HEADERS[method] | self._headers | self._session | (heads_of(body) if body else {})
-        connection = connection_to(self._url, self._seconds)
+        connection = DialedConnection(self._dialer, self._seconds)
         self._open.append(exchange)
         try:
             url = self._endpoint or self._url if method == "POST" else self._url
-            connection.request(method, request_target(url), line or None, headers)
+            target, headers = self._dialer.target(request_target(url)), headers | self._dialer.headers()
+            connection.request(method, target, line or None, headers)
             exchange.tcp = connection.sock
         except _BROKEN as error:
             exchange.trouble = _broken(error)
@@ -248,6 +260,8 @@ class HttpClient:
             messages = self._events(chunks, exchange)
         else:
             raw = b"".join(chunks)
+            if response.status in REFUSES_CERTIFICATE:
+                exchange.meaning = certificate_hint(raw, None)
             messages = iter([raw] if kind == "application/json" else [])
         for raw in messages:
             answers = [it for it in parse(raw) if isinstance(it, Result | Error)] if isinstance(body, Request) else []
@@ -310,17 +324,23 @@ class HttpClient:
                     yield event.data
 
 
-def connection_to(url: str, seconds: float | None) -> http.client.HTTPConnection:
-    """Return a connection to the server of a URL, with a limit of seconds for each read; it is not yet open."""
-    there = urlsplit(url)
-    host = there.hostname or "127.0.0.1"
-    if there.scheme == "https":
-        trusted = ssl.create_default_context()
-        return http.client.HTTPSConnection(host, there.port, timeout=seconds, context=trusted)
-    return http.client.HTTPConnection(host, there.port, timeout=seconds)
+class DialedConnection(http.client.HTTPConnection):
+    """A connection that a dialer opens."""
+
+    def __init__(self, dialer: Dialer, seconds: float | None) -> None:
+        super().__init__(dialer.host, dialer.port, timeout=seconds)
+        self._dialer = dialer
+        if dialer.tls:
+            self.default_port = PORTS["https"]  # the Host does not name it
+
+    def connect(self) -> None:
+        """Open it. Raises NotReached."""
+        self.sock = self._dialer.connect(self.timeout)
 
 
 def _broken(error: Exception) -> str:
+    if isinstance(error, NotReached):
+        return f"it {error}"
     return f"the connection broke: {error or type(error).__name__}"
 
 
@@ -352,20 +372,12 @@ def parsed_header(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def reach(url: str) -> None:
-    """Check that a server accepts connections at a URL. Raises UsageError."""
+def reach(url: str, access: Access = _PLAIN) -> None:
+    """Check that a server can be connected to. Raises UsageError."""
     try:
-        there = urlsplit(url)
-        port = there.port or (443 if there.scheme == "https" else 80)
-    except ValueError:
-        there, port = urlsplit(""), 0
-    if there.scheme not in ("http", "https") or not there.hostname:
-        raise UsageError(f"{shown(url)!r} is not a URL of a server, such as http://127.0.0.1:8000/mcp")
-    try:
-        with socket.create_connection((there.hostname, port), _REACH):
-            pass
-    except OSError as error:
-        raise UsageError(f"cannot reach {shown(url)}: {error.strerror or error}") from error
+        Dialer(url, access).check(_REACH)
+    except NotReached as error:
+        raise UsageError(f"{shown(url)} {error}") from error
 
 
 def request_target(url: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from mcpspy.errors import CaptureError
+from mcpspy.network.access import Access
 from mcpspy.process.ending import KILL, end, signal_group
 from mcpspy.transport.http_client import HttpClient, parsed_header, reach
 from mcpspy.transport.link import PATIENCE, Ended
@@ -21,36 +22,27 @@ if sys.platform == "win32":
 else:
     from mcpspy.process.child import environment, spawn
 
+_PLAIN = Access()
+
 
 class WebLink:
     """The URL of a server, the proxy in front of it, and the capture that the proxy writes."""
 
-    def __init__(self, url: str, headers: Sequence[str], name: str, path: str, recorded: int) -> None:
+    def __init__(
+        self, url: str, headers: Sequence[str], name: str, path: str, recorded: int, access: Access = _PLAIN
+    ) -> None:
         """Start the proxy. `headers` are `Name: value`. Raises UsageError or CaptureError.
 
         Call it from the main thread, while that is the only thread. `recorded` is the number of bytes that the server
         of the capture sent.
         """
         named = dict(parsed_header(header) for header in headers)
-        reach(url)
+        reach(url, access)
         self.path = path
         self.interrupted = False
         """Whether a signal interrupted the replay."""
-        argv = [
-            sys.executable,
-            "-P",
-            "-m",
-            "mcpspy",
-            "proxy",
-            "--listen",
-            "127.0.0.1:0",
-            "--name",
-            name,
-            "-o",
-            path,
-            url,
-        ]
-        self._proxy = spawn(argv, environment(), apart=True)
+        argv = [sys.executable, "-P", "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0", "--name", name, "-o", path]
+        self._proxy = spawn([*argv, *access.words(), url], environment() | access.variables(), apart=True)
         self._proxy.confirm()
         there = next(lines(chunks(self._proxy.stdout)), b"").decode()
         if not there:

@@ -72,7 +72,7 @@ def authority(url: str) -> str:
 def authority_of(scheme: str, host: str, port: int) -> str:
     """Return the authority of a URL: the host, and the port unless it is the default of the scheme."""
     name = f"[{host}]" if ":" in host else host
-    return name if port == PORTS[scheme] else f"{name}:{port}"
+    return name if port == PORTS.get(scheme) else f"{name}:{port}"
 
 
 LEGACY_SESSION = ("session_id", "sessionId")

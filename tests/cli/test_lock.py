@@ -132,7 +132,7 @@ def test_a_waiver_and_an_ignored_rule_count_for_a_lock_too(mcpspy, tmp_path):
         (["lock", "empty.jsonl"], "empty.jsonl has no handshake and no complete listing: nothing to lock"),
         (["lock", "--", "mcpspy-no-such-program"], "cannot start 'mcpspy-no-such-program'"),
         (["lock", "--", sys.executable, "-c", "1"], "the server exited with code 0 before it answered initialize"),
-        (["lock", "--url", "http://127.0.0.1:1/mcp"], "cannot reach http://127.0.0.1:1/mcp"),
+        (["lock", "--url", "http://127.0.0.1:1/mcp"], "http://127.0.0.1:1/mcp cannot be reached"),
         (["lock", "--url", "weather"], "is not a URL of a server"),
         (["check", "weather.jsonl", "--lock", "none.json"], "cannot read the lock file none.json: No such file"),
         (["check", "weather.jsonl", "--lock", "weather.jsonl"], "weather.jsonl is not a lock file"),

@@ -85,7 +85,7 @@ def test_a_mistake_in_a_file_is_one_line_and_nothing_listens(tmp_path):
         ),
         (
             ("--allow", "h", "--mode", "upstream:http://u:pw@h:1"),
-            "«withheld»@h:1' cannot be used: a URL in it must not",
+            "«withheld»@h:1' cannot hold a password",
         ),
         (("--allow", "h", "--listen", "ä..b:0"), "cannot listen on ä..b:0"),
         (("--no-such",), "--no-such"),

@@ -211,7 +211,7 @@ def test_runs_that_are_alike_teach_nothing(mcpspy):
         (["weather.jsonl", "--url", "http://127.0.0.1:9/", "--", "true"], "replay needs a server"),
         (
             ["weather.jsonl", "--url", "http://127.0.0.1:9/mcp"],
-            "cannot reach http://127.0.0.1:9/mcp: Connection refused",
+            "http://127.0.0.1:9/mcp cannot be reached: connection refused",
         ),
         (["weather.jsonl", "--url", "weather"], "'weather' is not a URL of a server"),
         (["weather.jsonl", "--url", "http://127.0.0.1:9/", "--header", "x"], "--header takes 'Name: value', not 'x'"),

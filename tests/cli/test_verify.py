@@ -86,7 +86,7 @@ ENDED = "the server ended before it answered initialize; it exited with status 4
         ([], "give the server's command after '--', or --url URL"),
         (["--url", "http://127.0.0.1:1/", "--", "x"], "give the server's command after '--', or --url URL"),
         (["--url", "ftp://x"], "'ftp://x' is not a URL of a server, such as http://127.0.0.1:8000/mcp"),
-        (["--url", "http://127.0.0.1:1/mcp"], "cannot reach http://127.0.0.1:1/mcp: Connection refused"),
+        (["--url", "http://127.0.0.1:1/mcp"], "http://127.0.0.1:1/mcp cannot be reached: connection refused"),
         (["--header", "a: b", "--", "x"], "--header belongs to --url: a command has no HTTP headers"),
         (["--timeout", "soon", "--", "x"], "--timeout takes seconds, such as 30, not 'soon'"),
         (["--through", "'", *SMALL], "--through cannot be read as a command line: No closing quotation"),

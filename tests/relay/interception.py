@@ -38,10 +38,12 @@ def certificate(tmp_path_factory):
 class Mitm:
     """A running `mcpspy mitm` with its own home directory."""
 
-    def __init__(self, home: Path, *options: str, program: tuple[str, ...] = MCPSPY, cold: bool = False) -> None:
+    def __init__(
+        self, home: Path, *options: str, program: tuple[str, ...] = MCPSPY, cold: bool = False, variables=()
+    ) -> None:
         """Start the process; with `cold`, a new interpreter rather than a prepared one."""
         self.home = home
-        self.environ = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"}
+        self.environ = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin", **dict(variables)}
         self._err = home / "stderr"
         command = [*program, "mitm", "--listen", "127.0.0.1:0", *options]
         with self._err.open("w") as err:

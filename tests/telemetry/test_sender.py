@@ -12,6 +12,7 @@ from mcpspy.telemetry.captured import BUCKETS, BYTES, OPERATIONS, LogEntry, Meas
 from mcpspy.telemetry.followed import Batch
 from mcpspy.telemetry.sender import CollectorSession, NotTaken, Sender
 from mcpspy.telemetry.spans import ExchangeSpan, SpanEvent, TraceContext
+from tests.network.scripted_proxy import forwarding
 from tests.ports import free
 from tests.telemetry.collector import Collector, attributes
 
@@ -204,6 +205,30 @@ def test_nobody_or_somebody_else_listens():
     assert "is not a valid URL" in failure("ftp://localhost")
     with Collector() as plain:
         assert "cannot be reached over TLS" in failure(plain.url.replace("http:", "https:"))
+
+
+def test_a_collector_is_reached_through_the_proxy_of_the_variables(collector, monkeypatch):
+    """Also with a login that is not in ISO 8859-1, and never for a collector on this machine."""
+    url = collector.url.replace("127.0.0.1", "collector.test")
+    port = int(collector.url.rpartition(":")[2])
+    with forwarding(port, login="bob:p@ß €") as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.replace("//", "//bob:p%40%C3%9F%20%E2%82%AC@"))
+        assert failure(url) is None
+        assert b"POST http://collector.test:" in proxy.heads[0]
+        assert failure(collector.url) is None
+        assert len(proxy.heads) == 1
+        for name, scheme in (("HTTP_PROXY", "http:"), ("HTTPS_PROXY", "https:")):
+            monkeypatch.setenv(name, proxy.url)
+            assert failure(url.replace("http:", scheme)).startswith(
+                f"the collector cannot be reached through the proxy {proxy.url} ({name}): it requires a user and a"
+            )
+    monkeypatch.setenv("HTTP_PROXY", "http://bob:hunter2@127.0.0.1:1")
+    assert failure(url) == (
+        "the collector cannot be reached through the proxy http://127.0.0.1:1 (HTTP_PROXY): connection refused; correct"
+        " HTTP_PROXY, or put collector.test into no_proxy to reach it directly"
+    )
+    monkeypatch.setenv("HTTP_PROXY", "socks5://bob:hunter2@127.0.0.1:1")
+    assert failure(url).startswith("HTTP_PROXY is a SOCKS proxy")
 
 
 def test_a_server_that_accepts_and_never_answers(monkeypatch):

@@ -193,7 +193,7 @@ def test_what_breaks_is_said_of_the_request(tmp_path):
 def test_a_port_where_nobody_listens_is_said(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    with pytest.raises(UsageError, match=f"cannot reach http://127.0.0.1:{port}/mcp: Connection refused"):
+    with pytest.raises(UsageError, match=f"http://127.0.0.1:{port}/mcp cannot be reached: connection refused"):
         WebLink(f"http://127.0.0.1:{port}/mcp", (), "weather", str(tmp_path / "new.jsonl"), 0)
 
 

@@ -1,7 +1,7 @@
 """The arguments of the commands that check captures and servers."""
 
 from mcpspy.cli.options import Command, Option, Positional
-from mcpspy.cli.options.shared import HEADER, REPORT, REVISIONS, SEVERITIES, URL, rules
+from mcpspy.cli.options.shared import ACCESS, HEADER, REPORT, REVISIONS, SEVERITIES, URL, rules
 from mcpspy.errors import UsageError
 
 LIMITING_CLIENTS = (
@@ -115,6 +115,7 @@ CHECK = (
             many=True,
             text="send this header with each request; needs --url; repeatable",
         ),
+        *ACCESS,
         Option(
             "--timeout",
             placeholder="SECONDS",
@@ -143,6 +144,7 @@ CHECK = (
         Positional("captures", "CAPTURE|DIR", "a directory stands for its *.jsonl and *.jsonl.gz files", many="*"),
         URL,
         HEADER,
+        *ACCESS,
         Option("--name", placeholder="NAME", text="name of the server in the file (default: its own)"),
         Option(
             "-o", placeholder="FILE", dest="output", default=LOCK_FILE, text=f"the lock file (default: {LOCK_FILE})"

@@ -1,7 +1,7 @@
 """The arguments of the commands that record traffic."""
 
 from mcpspy.cli.options import GATE, MAX_CAPTURE, OUTPUT, WRAP, Command, Option, Positional
-from mcpspy.cli.options.shared import FOLDER_OF_CAPTURES, clients
+from mcpspy.cli.options.shared import ACCESS, CA, CERTIFICATE, FOLDER_OF_CAPTURES, clients
 
 MITM = "127.0.0.1:6279"
 """Where `mitm` listens, and where `run` expects it."""
@@ -15,8 +15,8 @@ NO_CONTROL = Option(
 )
 
 
-def _listen(place: str) -> Option:
-    text = f"listen on this address (default: {place}; port 0: any free port)"
+def _listen(place: str, other: str = "") -> Option:
+    text = f"listen on this address{other} (default: {place}; port 0: any free port)"
     return Option("--listen", placeholder="HOST:PORT", default=place, text=text)
 
 
@@ -27,7 +27,7 @@ RECORD = (
         "proxy and record HTTP traffic",
         "Proxy HTTP traffic between clients and one or several MCP servers, and record it.",
         Positional("url", "URL", "URL of the server, as it is in the client's configuration now", many="?"),
-        _listen("127.0.0.1:6278"),
+        _listen("127.0.0.1:6278", " or unix:PATH"),
         Option("--name", placeholder="NAME", text="name of the server in captures (default: its host)"),
         OUTPUT,
         Option("--capture-dir", placeholder="DIR", dest="folder", text="write the capture into DIR"),
@@ -49,7 +49,7 @@ RECORD = (
             text="accept HOST in the headers Host and Origin; repeatable",
         ),
         Option("--preserve-host", text="forward the client's Host and Origin unchanged"),
-        Option("--ca", placeholder="FILE", text="also trust the certificates in FILE"),
+        *ACCESS,
         INSECURE,
         Option(
             "--rewrite-oauth",
@@ -77,10 +77,11 @@ RECORD = (
             placeholder="MODE",
             default="regular",
             text="how clients reach this proxy, a mode of mitmproxy: regular (default), upstream:URL, reverse:URL, "
-            "socks5, local or local:PROGRAM",
+            "socks5, local or local:PROGRAM; upstream alone takes the proxy of https_proxy",
         ),
         Option("--all-http", text="also record HTTP traffic that is not MCP"),
-        Option("--ca", placeholder="FILE", text="also trust the certificates in FILE, for servers"),
+        CA,
+        *CERTIFICATE,
         INSECURE,
         FOLDER_OF_CAPTURES,
         MAX_CAPTURE,

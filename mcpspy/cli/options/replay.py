@@ -1,7 +1,7 @@
 """The arguments of the commands that replay captures, and compare what they replay."""
 
 from mcpspy.cli.options import GATE, Command, Option, Positional
-from mcpspy.cli.options.shared import CAPTURE, HEADER, REPORT, URL
+from mcpspy.cli.options.shared import ACCESS, CAPTURE, HEADER, REPORT, URL
 from mcpspy.errors import UsageError
 
 
@@ -92,6 +92,7 @@ REPLAY = (
         ),
         Option("--edit", text="with --only: change the request first, in $EDITOR or by standard input"),
         Option("--yes", text="with --only: send without a question"),
+        *ACCESS,
         Option("-o", placeholder="FILE", dest="new", text="keep the new session as a capture"),
         *TOLERANCES,
         Option("--learn", placeholder="N", convert=int, text="run N times and propose what to allow or to ignore"),

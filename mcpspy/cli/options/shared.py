@@ -17,6 +17,20 @@ HEADER = Option(
     "--header", placeholder="'NAME: VALUE'", many=True, text="send this header with each request; repeatable"
 )
 
+CA = Option("--ca", placeholder="FILE", text="also trust the certificates in FILE")
+CERTIFICATE = (
+    Option("--cert", placeholder="FILE", text="send this client certificate to servers that require one (PEM)"),
+    Option(
+        "--key",
+        placeholder="FILE",
+        text="read the private key of --cert from FILE, if it is not in the same file (a passphrase is asked for, or "
+        "taken from MCPSPY_KEY_PASSPHRASE)",
+    ),
+)
+UNIX = Option("--unix", placeholder="PATH", text="connect to this Unix socket instead of the host of the URL")
+ACCESS = (CA, *CERTIFICATE, UNIX)
+"""How a server at a URL is reached; `mcpspy.cli.access` reads them."""
+
 
 def rules() -> dict[str, str]:
     """Return the rules with their explanations."""

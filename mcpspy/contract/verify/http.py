@@ -17,6 +17,7 @@ import http.client
 import io
 import itertools
 import queue
+import select
 import socket
 import ssl
 import sys
@@ -32,12 +33,15 @@ from mcpspy.contract.verify.launch import Launched
 from mcpspy.contract.verify.session import SessionPlan, Talk, Transcript, said
 from mcpspy.contract.verify.stdio import latencies
 from mcpspy.errors import McpspyError
+from mcpspy.network.access import Access
+from mcpspy.network.dialer import Dialer, NotReached
 from mcpspy.secrets.redactor import shown
 from mcpspy.transport.http_client import ClientExchange, Headers, HttpClient
 
 _LINE = 65536  # limit for a line of a head, in bytes
 _HEAD = 1000  # limit for the lines of a head
 _CONNECT = 10.0  # seconds
+_PLAIN = Access()
 
 
 @dataclass(slots=True)
@@ -64,10 +68,11 @@ class TappedResponse:
 class Tap:
     """A port that forwards to a server. A context manager."""
 
-    def __init__(self, url: str) -> None:
-        """Connect once. Raises OSError if the server cannot be reached, or its certificate is not trusted."""
+    def __init__(self, url: str, access: Access = _PLAIN) -> None:
+        """Connect once. Raises NotReached if the server cannot be reached, or its certificate is not trusted."""
         self._there = urlsplit(url)
-        self._connected().close()
+        self._dialer = Dialer(url, access)
+        self._dialer.check(_CONNECT)
         self._listener = socket.create_server(("127.0.0.1", 0))
         port = self._listener.getsockname()[1]
         path = (self._there.path or "/") + (f"?{self._there.query}" if self._there.query else "")
@@ -110,40 +115,40 @@ class Tap:
     def _relay(self, number: int, client: socket.socket) -> None:
         self._sockets.append(client)
         try:
-            server = self._connected()
+            connected = self._connected()
         except OSError:
             _hang_up(client)
             return
-        self._sockets.append(server)
-        for end in (client, server):
-            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits for the ACK of its head
+        self._sockets.append(connected)
+        server = _Shared(connected)
+        for end in (client, connected):
+            if end.family != getattr(socket, "AF_UNIX", None):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits for the ACK of its head
         self._responses[number] = copy = bytearray()
         threading.Thread(target=self._give_back, args=(server, client, copy), daemon=True).start()
         try:
             with client.makefile("rb") as stream:
                 while self._forwarded(number, stream, server):
                     pass
-            server.shutdown(socket.SHUT_WR)
+            connected.shutdown(socket.SHUT_WR)
         except (OSError, ValueError):
-            _hang_up(server)
+            _hang_up(connected)
 
     def _connected(self) -> socket.socket:
-        host = self._there.hostname or ""
-        tls = self._there.scheme == "https"
-        server = socket.create_connection((host, self._there.port or (443 if tls else 80)), _CONNECT)
+        server = self._dialer.connect(_CONNECT)
         server.settimeout(None)
-        return ssl.create_default_context().wrap_socket(server, server_hostname=host) if tls else server
+        return server
 
-    def _give_back(self, server: socket.socket, client: socket.socket, copy: bytearray) -> None:
+    def _give_back(self, server: "_Shared", client: socket.socket, copy: bytearray) -> None:
         try:
-            while chunk := server.recv(65536):
+            while chunk := server.received():
                 copy += chunk
                 client.sendall(chunk)
         except OSError:
             pass
         _hang_up(client)
 
-    def _forwarded(self, number: int, stream: BinaryIO, server: socket.socket) -> bool:
+    def _forwarded(self, number: int, stream: BinaryIO, server: "_Shared") -> bool:
         """Forward one request. Return False at the end of the connection."""
         first = stream.readline(_LINE)
         if not first.strip():
@@ -161,25 +166,52 @@ class Tap:
             f"Host: {authority}\r\n".encode() if _is(name, "host") else line
             for (name, _), line in zip(headers, lines, strict=True)
         ]
-        server.sendall(b"".join([first, *heads, b"\r\n"]))
+        server.send(self._dialer.head(b"".join([first, *heads, b"\r\n"])))
         if any(_is(name, "transfer-encoding") for name, _ in headers):
             self._chunks(stream, server, request.body)
         else:
             size = next((int(value) for name, value in headers if _is(name, "content-length")), 0)
             while size and (part := stream.read(min(size, 65536))):
                 request.body += part
-                server.sendall(part)
+                server.send(part)
                 size -= len(part)
         return True
 
-    def _chunks(self, stream: BinaryIO, server: socket.socket, body: bytearray) -> None:
+    def _chunks(self, stream: BinaryIO, server: "_Shared", body: bytearray) -> None:
         while line := stream.readline(_LINE):
             size = int(line.split(b";")[0], 16)
             chunk = stream.read(size + 2)
             body += chunk[:size]
-            server.sendall(line + chunk)
+            server.send(line + chunk)
             if not size:
                 return
+
+
+class _Shared:
+    """A socket that one thread reads and another one writes: two calls at once into OpenSSL damage a TLS connection."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._lock = threading.Lock()
+
+    def send(self, raw: bytes) -> None:
+        with self._lock:
+            self._sock.sendall(raw)
+
+    def received(self) -> bytes:
+        """Return the next bytes; wait for them without the lock."""
+        while isinstance(self._sock, ssl.SSLSocket):
+            if not self._sock.pending():
+                select.select([self._sock], [], [])
+            with self._lock:
+                self._sock.settimeout(0)
+                try:
+                    return self._sock.recv(65536)
+                except (ssl.SSLWantReadError, BlockingIOError):  # a part of a record, or a message of TLS itself
+                    continue
+                finally:
+                    self._sock.settimeout(None)
+        return self._sock.recv(65536)
 
 
 def _parsed(raw: bytes, methods: list[str]) -> Iterator[TappedResponse]:
@@ -256,12 +288,12 @@ class HttpRun:
 class HttpPeer(HttpClient):
     """A server at a URL, and all exchanges with it. A context manager."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], seconds: float) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], seconds: float, access: Access = _PLAIN) -> None:
         self.begun = time.perf_counter_ns()
         self.exchanges: list[ClientExchange] = []
         """All exchanges, in the order of the requests."""
         self._patience = seconds
-        super().__init__(url, headers, _ROOM, seconds, self.exchanges, listens=False)
+        super().__init__(url, headers, _ROOM, seconds, self.exchanges, listens=False, access=access)
 
     def __enter__(self) -> Self:
         return self
@@ -288,6 +320,7 @@ class HttpBench:
         environ: Mapping[bytes, bytes],
         folder: str,
         seconds: float,
+        access: Access = _PLAIN,
     ) -> None:
         """`through` is the URL of an existing proxy. None: start a new `mcpspy proxy` for each run.
 
@@ -299,10 +332,11 @@ class HttpBench:
         self._environ = environ
         self._folder = folder
         self._seconds = seconds
+        self._access = access
         try:
-            self._tap = None if through else Tap(url)
-        except OSError as error:
-            raise McpspyError(f"cannot reach {shown(url)}: {error.strerror or error}") from None
+            self._tap = None if through else Tap(url, access)
+        except NotReached as error:
+            raise McpspyError(f"{shown(url)} {error}") from None
         self._near = self._tap.url if self._tap else url
 
     def __enter__(self) -> Self:
@@ -314,13 +348,17 @@ class HttpBench:
 
     def connect(self) -> HttpPeer:
         """Connect to the server, bare."""
-        return HttpPeer(self._near, self._headers, self._seconds)
+        return HttpPeer(self._near, self._headers, self._seconds, self._access_to(self._near))
+
+    def _access_to(self, url: str) -> Access:
+        """Return the access for the server; the tap before it needs none."""
+        return self._access if url == self._url else _PLAIN
 
     @contextmanager
     def _peer(self, url: str, *, wrapped: bool) -> Iterator[HttpPeer]:
         """Connect to a URL, bare or through a proxy that ends with the context. Raises McpspyError."""
         if not wrapped:
-            with HttpPeer(url, self._headers, self._seconds) as peer:
+            with HttpPeer(url, self._headers, self._seconds, self._access_to(url)) as peer:
                 yield peer
         elif self._through:
             with HttpPeer(self._through, self._headers, self._seconds) as peer:
@@ -331,7 +369,9 @@ class HttpBench:
 
     def _proxy(self, url: str) -> Launched:
         command = [sys.executable, "-P", "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0"]
-        return Launched([*command, "--capture-dir", self._folder, url], self._environ)
+        access = self._access_to(url)
+        command += ["--capture-dir", self._folder, *access.words(), url]
+        return Launched(command, {**self._environ, **access.variables()})
 
     def run(self, plan: SessionPlan, *, wrapped: bool) -> HttpRun:
         """Run a whole plan."""

@@ -217,14 +217,15 @@ class RequestBody:
         Else a task uploads the body; the task is returned.
         """
         writer = StreamWriter(protocol, asyncio.get_running_loop())
+        sent = self._exchange.route.upstream.dialer.head(head.encode())
         if self.whole is None:
-            await writer.write(head.encode(), drain=False)
+            await writer.write(sent, drain=False)
             channel = self._exchange.open_request(head.fields())
             if self._undecided:
                 channel.undecided()
             return asyncio.create_task(self._upload(writer, connection, channel))
         body = chunk(self.whole, last=True) if self._chunked else self.whole
-        await writer.write(head.encode() + body, drain=False)  # a server may answer without reading the body
+        await writer.write(sent + body, drain=False)  # a server may answer without reading the body
         known = self._exchange.known
         if head is known.head and known.opening.plain and len(body) <= PIECE and not self._exchange.recorded.request:
             self._exchange.record_whole(self.whole)
@@ -447,6 +448,7 @@ class ForwardedRequest:
             if message.code == 101 and not self.known.upgrade:
                 raise HttpProcessingError(message="Protocol changed unasked")
             if not 100 <= message.code < 200 or message.code == 101:
+                self.route.upstream.check(message)
                 return message, payload
             if self.request.version >= HttpVersion11:
                 await self.request.writer.write(self._response_head(message).encode())

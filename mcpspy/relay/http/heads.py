@@ -38,7 +38,11 @@ class Address:
     """The address of a route: `url` is the upstream as the user gave it, `prefix` precedes its paths on our side."""
 
     def __init__(self, url: str, prefix: str = "", *, preserve_host: bool = False) -> None:
-        """Raises UsageError if `url` is not an http or https URL."""
+        """Raises UsageError if `url` is not an http, https, ws or wss URL."""
+        self.websocket = url[:3].lower() == "ws:" or url[:4].lower() == "wss:"
+        """Whether clients connect by WebSocket, which begins as an HTTP request."""
+        if self.websocket:
+            url = f"http{url[2:]}"
         origin = origin_of(url)
         if origin is None or "@" in urlsplit(url).netloc:
             why = (

@@ -15,7 +15,6 @@ to an upstream. They differ from aiohttp's own classes in four points:
 
 import asyncio
 import functools
-import ssl
 from typing import Any, cast
 
 import aiohttp
@@ -28,6 +27,7 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web_protocol import _ErrInfo
 from yarl import URL
 
+from mcpspy.network.dialer import Dialer
 from mcpspy.process.ports import is_still_held
 
 LARGEST = 1 << 18
@@ -296,19 +296,38 @@ class ServerConnection(ResponseHandler):
 
 
 class Connections:
-    """Connections to one origin, with no limit on their number; idle ones are kept for `idle` seconds.
+    """Connections to one server, with no limit on their number; idle ones are kept for `idle` seconds.
 
-    Needs a running loop.
+    Connections to a proxy that reads our requests are not kept. Needs a running loop.
     """
 
-    def __init__(self, origin: str, tls: ssl.SSLContext | None, idle: float) -> None:
+    def __init__(self, dialer: Dialer, idle: float) -> None:
         loop = asyncio.get_running_loop()
-        self._connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=idle)
+        self._connector: aiohttp.BaseConnector
+        if dialer.unix:
+            self._connector = aiohttp.UnixConnector(dialer.unix, limit=0, keepalive_timeout=idle)
+        elif dialer.forwards:  # a proxy may close an idle connection unannounced (tinyproxy does), and a POST be lost
+            self._connector = aiohttp.TCPConnector(limit=0, force_close=True)
+        else:
+            self._connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=idle)
         make: Any = functools.partial(ServerConnection, loop=loop)
         self._connector._factory = make
-        # The connector only reads from the request where to connect, and how. This request is never sent.
-        url = URL(origin, encoded=True)
-        self._request = ClientRequest("GET", url, loop=loop, session=cast("Any", None), ssl=tls or True)
+        # The connector only reads from the request where to connect, and how. This request is never sent. Through a
+        # proxy it sends CONNECT for https.
+        proxy = dialer.proxy
+        login = None
+        if proxy and proxy.login is not None:
+            user, _, password = proxy.login.partition(":")
+            login = aiohttp.BasicAuth(user, password, "utf-8")
+        self._request = ClientRequest(
+            "GET",
+            URL(dialer.origin, encoded=True),
+            loop=loop,
+            session=cast("Any", None),
+            ssl=dialer.tls or True,
+            proxy=URL(proxy.url, encoded=True) if proxy else None,
+            proxy_auth=login,
+        )
 
     async def open(self, limits: aiohttp.ClientTimeout) -> Connection:
         """Return an idle connection or open a new one."""

@@ -125,9 +125,10 @@ class OwnRequests:
                 protocol = protocol_of(connection)
                 protocol.expect_response("POST")
                 writer = StreamWriter(protocol, asyncio.get_running_loop())
-                await writer.write(head.encode() + frame, drain=False)
+                await writer.write(route.upstream.dialer.head(head.encode()) + frame, drain=False)
                 channel.end(route.now(), "eof")
                 message, payload = await _final_response(protocol)
+                route.upstream.check(message)
                 await self._receive(exchange, message, payload)
                 if message.code != 202 and request.id:  # with HTTP+SSE (202) the response comes on another stream
                     self._gate.forget(request.id)

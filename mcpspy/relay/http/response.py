@@ -37,6 +37,7 @@ from aiohttp.streams import StreamReader
 
 from mcpspy.gate.gate import LIMIT, PASS, UNDECIDED, Facts, Gate, Pass, Reply
 from mcpspy.gate.order import FRAMES
+from mcpspy.network.access import REFUSES_CERTIFICATE, certificate_hint
 from mcpspy.recording.http_exchange import Body
 from mcpspy.relay.http import own_gates
 from mcpspy.relay.http.gated_body import Encoder, EventBlocks, FirstEvent, HeldDocument, encoder
@@ -103,6 +104,7 @@ class Response:
             passed = chunk(body, last=True) if self._chunked else body
             await exchange.request.writer.write(self._known.head.encode() + passed)
             exchange.recorded.whole_response(self._t, self._known.opening, body)
+            self._explain(body)
             return
         head = self._known.head.copy()
         if self._message.code == 401:
@@ -201,6 +203,7 @@ class Response:
     async def _record(self, came: bytes, t: int) -> None:
         """Record what was forwarded of a chunk, after the proxy's own gate if there is one."""
         channel = self._channel()
+        self._explain(came)
         if not self._held:
             await record(channel, came, t)
             return
@@ -258,6 +261,12 @@ class Response:
         if named is not None:
             own = own_origin(self._exchange.headers)
             self._say_once(own_gates.oauth_diagnosis(named, own, self._exchange.route.upstream.authority))
+
+    def _explain(self, came: bytes) -> None:
+        """Tell the user if the server answers with a page because it requires a client certificate."""
+        dialer = self._exchange.route.upstream.dialer
+        if self._message.code in REFUSES_CERTIFICATE and dialer.tls and (hint := certificate_hint(came, dialer.cert)):
+            say_once(self._exchange, f"{dialer.origin} {hint}")
 
     def _say_once(self, sentence: str | None) -> None:
         if sentence and not self._exchange.route.diagnosed:

@@ -5,18 +5,20 @@ session, which would add headers, follow redirects, keep cookies and set time-ou
 stream may be idle for any time (H-06).
 """
 
-import os
 import ssl
 from dataclasses import dataclass, field
+from socket import gaierror
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import aiohttp
 from aiohttp import web
 from aiohttp.connector import Connection
+from aiohttp.http import RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
 
-from mcpspy.errors import UsageError
-from mcpspy.foreign_file import read_foreign
+from mcpspy.network.access import Access
+from mcpspy.network.dialer import Dialer
+from mcpspy.network.proxies import ProxyRefusal
 from mcpspy.recording.http_exchange import Body, Fields, HttpExchange
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import Address, Head, RawHeaders
@@ -31,22 +33,23 @@ if TYPE_CHECKING:
 
 TIMEOUT = aiohttp.ClientTimeout(total=None, connect=None, sock_read=None, sock_connect=30)
 
+_DIRECT = Access()
 _IDLE = 4.0  # seconds that an idle connection is kept; common servers close theirs after 5
 
 
 class Upstream:
     """Opens connections to one origin; keeps idle ones for the next request."""
 
-    def __init__(self, address: Address, *, ca: str | None = None, insecure: bool = False) -> None:
-        scheme = address.origin[0]
-        self.authority = f"{scheme}://{address.authority}"
-        self._tls = _context(ca, insecure=insecure) if scheme == "https" else None
+    def __init__(self, address: Address, access: Access = _DIRECT) -> None:
+        """Raises UsageError if a certificate or the variables for a proxy cannot be used."""
+        self.dialer = Dialer(f"{address.origin[0]}://{address.authority}", access)
+        self.authority = self.dialer.origin
         self._connections: Connections | None = None
 
     async def connect(self) -> tuple[Connection, bool]:
         """Return a connection, and whether it was used before. Raises exceptions that `failure` explains."""
         if self._connections is None:
-            self._connections = Connections(self.authority, self._tls, _IDLE)
+            self._connections = Connections(self.dialer, _IDLE)
         while True:
             connection = await self._connections.open(TIMEOUT)
             protocol = connection.protocol
@@ -54,6 +57,11 @@ class Upstream:
             if not protocol.used or not protocol.should_close:
                 return connection, protocol.used
             connection.close()  # it received bytes that belong to no request; they would be read as the next response
+
+    def check(self, message: RawResponseMessage) -> None:
+        """Raise ProxyRefusal if a response is that of the proxy, which requires a login."""
+        if message.code == 407 and self.dialer.forwards:
+            raise ProxyRefusal(message.code, message.reason, message.headers.getall("Proxy-Authenticate", ()))
 
     async def close(self) -> None:
         """Close the idle connections."""
@@ -63,23 +71,25 @@ class Upstream:
     def failure(self, error: BaseException) -> tuple[int, str]:
         """Return the status and the explanation for a client whose request failed because of `error`."""
         if isinstance(error, TimeoutError):
-            return 504, f"cannot reach {self.authority}: no connection within {TIMEOUT.sock_connect} seconds"
+            proxy = f" through the proxy {self.dialer.proxy.url}" if self.dialer.proxy else ""
+            return 504, f"cannot reach {self.authority}{proxy}: no connection within {TIMEOUT.sock_connect} seconds"
         return 502, f"{self.authority} {self._why(error)}"
 
     def _why(self, error: BaseException) -> str:
         cause = getattr(error, "os_error", None) or error
-        if isinstance(error, aiohttp.ClientConnectorDNSError):
-            return "cannot be reached: its name cannot be resolved"
-        if isinstance(error, aiohttp.ClientConnectorCertificateError | ssl.SSLCertVerificationError):
-            reason = getattr(getattr(error, "certificate_error", error), "verify_message", None) or error
-            return f"has a certificate that cannot be verified ({reason}): give --ca FILE, or --insecure to accept any"
-        if isinstance(cause, ssl.SSLError):
-            reason = getattr(cause, "reason", None) or str(cause)
-            if "APPLICATION_PROTOCOL" in reason:
-                return "speaks only HTTP/2, which mcpspy does not: put a server in between that speaks HTTP/1.1"
-            return f"cannot be reached by TLS ({reason}): is it http:// instead?"
+        if isinstance(error.__cause__, ssl.SSLError):  # the server has refused the certificate after the handshake
+            cause = error.__cause__
+        if isinstance(error, aiohttp.ClientHttpProxyError):
+            asks = error.headers.getall("Proxy-Authenticate", ()) if error.headers else ()
+            return self.dialer.why(ProxyRefusal(error.status, error.message, asks))
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            return self.dialer.why(error.certificate_error)
+        if isinstance(error, aiohttp.ClientResponseError):
+            return self.dialer.why(ProxyRefusal())
+        if isinstance(cause, ssl.SSLError | ProxyRefusal):
+            return self.dialer.why(cause)
         if isinstance(error, aiohttp.ClientConnectorError):
-            return f"cannot be reached: {os.strerror(error.errno).lower() if error.errno else cause}"
+            return self.dialer.unreachable(gaierror() if isinstance(error, aiohttp.ClientConnectorDNSError) else cause)
         if isinstance(error, HeadTooLarge):
             return f"answers with a head of more than {LARGEST} bytes, which mcpspy does not pass on"
         if isinstance(error, HttpProcessingError):
@@ -89,7 +99,7 @@ class Upstream:
             return f"sends a response that is not valid HTTP/1.1: {fault}"
         if isinstance(error, aiohttp.ServerDisconnectedError):
             return "closed the connection without an answer"
-        return f"broke off: {getattr(error, 'strerror', None) or error or type(error).__name__}"
+        return self.dialer.why(cause)
 
 
 def protocol_of(connection: Connection) -> ServerConnection:
@@ -99,21 +109,6 @@ def protocol_of(connection: Connection) -> ServerConnection:
         raise aiohttp.ServerDisconnectedError
     assert isinstance(protocol, ServerConnection)
     return protocol
-
-
-def _context(ca: str | None, *, insecure: bool) -> ssl.SSLContext:
-    try:
-        context = ssl.create_default_context()
-        if ca:
-            context.load_verify_locations(cadata=read_foreign(ca, named=True).decode("ascii", "ignore"))
-    except (OSError, ValueError) as error:  # ValueError: there is no certificate in it
-        why = getattr(error, "strerror", None) or error
-        raise UsageError(f"cannot read certificates from {ca}: {why}") from error
-    if insecure:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    context.set_alpn_protocols(["http/1.1"])
-    return context
 
 
 class LatestRequest(NamedTuple):

@@ -23,6 +23,7 @@ from typing import Any
 from mitmproxy import ctx, http  # type: ignore[import-not-found]
 
 from mcpspy.errors import UsageError
+from mcpspy.network.access import Access
 from mcpspy.recording.http_exchange import Fields
 from mcpspy.recording.recording import Clock, Recording
 from mcpspy.relay.http.heads import Head, every
@@ -59,19 +60,22 @@ def _forbidden(request: Any, why: str) -> tuple[Head, bytes]:
 _REFUSAL = "mcpspy refusal"  # key in a flow's metadata: why the flow is refused
 _ANSWERED = "mcpspy answered"  # key in a flow's metadata: the response is our own
 _NO_WAY = re.compile(r"Upstream proxy (\S+) refused HTTP CONNECT request: (\d+)")
+_LOGIN = "it requires a user and a password (407): put them into https_proxy, and use --mode upstream without a URL"
+_PLAIN = Access()
 
 
 @dataclass(frozen=True, slots=True)
 class MitmSettings:
-    """The options of the user; `ca` is a file of certificates to trust in addition to the system's."""
+    """The options of the user."""
 
     host: str
     port: int
     mode: str
     hosts: Hosts
     everything: bool
-    ca: str | None
-    insecure: bool
+    access: Access = _PLAIN
+    login: str | None = None
+    """The user and the password for the proxy of the mode `upstream`."""
 
 
 class Interceptor:
@@ -209,7 +213,8 @@ class Interceptor:
         """Called when a flow broke off: a peer has disconnected, or the server could not be reached."""
         error = flow.error.msg
         if refused := _NO_WAY.match(error):
-            self._said.once("no way through the proxy", refused[1], f": it refuses to connect us ({refused[2]})")
+            why = _LOGIN if refused[2] == "407" else f"it refuses to connect us ({refused[2]})"
+            self._said.once("no way through the proxy", refused[1], f": {why}")
         left = not flow.client_conn.connected or "reset by client" in error
         cancelled = "reset by server (CANCEL)" in error  # then the stream to the client is reset, too
 

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import mitmproxy.proxy.server  # type: ignore[import-not-found]
 from mitmproxy import certs
-from mitmproxy.addons import core, disable_h2c, next_layer, proxyserver, tlsconfig  # type: ignore[import-not-found]
+from mitmproxy.addons import (  # type: ignore[import-not-found]
+    core,
+    disable_h2c,
+    next_layer,
+    proxyserver,
+    tlsconfig,
+    upstream_auth,
+)
 from mitmproxy.master import Master  # type: ignore[import-not-found]
 from mitmproxy.options import Options  # type: ignore[import-not-found]
 from mitmproxy.proxy.mode_specs import ProxyMode  # type: ignore[import-not-found]
@@ -66,7 +73,8 @@ def target(mode: str) -> tuple[str, int] | None:
     except ValueError as error:
         modes = "regular, upstream:URL, reverse:URL (without a path), socks5, local or local:PROGRAM"
         if "@" in mode:
-            raise UsageError(f"--mode {shown(mode)!r} cannot be used: a URL in it must not hold a password") from None
+            where = "put it with its URL into https_proxy, and give --mode upstream"
+            raise UsageError(f"--mode {shown(mode)!r} cannot hold a password: {where}") from None
         raise UsageError(f"--mode {mode!r} cannot be used ({error}); the modes are {modes}") from None
     return spec.address if name == "reverse" else None
 
@@ -90,20 +98,22 @@ async def run(
     make(authority)
     with TemporaryDirectory(prefix="mcpspy-") as folder:  # for this process only: others may trust other servers
         trusted = os.path.join(folder, "trusted.pem")
-        write_bundle(trusted, [settings.ca] if settings.ca else [])
-        await _relay(settings, authority, trusted, begin, ready, say, gate)
+        write_bundle(trusted, [settings.access.ca] if settings.access.ca else [])
+        certificate = settings.access.write_pair(os.path.join(folder, "client.pem"))
+        await _relay(settings, authority, trusted, certificate, begin, ready, say, gate)
 
 
 async def _relay(
     settings: MitmSettings,
     authority: Authority,
     trusted: str,
+    certificate: str | None,
     begin: Callable[[str, Clock], Recording],
     ready: Callable[[int | None], None],
     say: Callable[[str], None],
     gate: Callable[[Callable[[str], None]], LiveGate] | None,
 ) -> None:
-    """Relay; `trusted` is a file with the certificates to verify servers with."""
+    """Relay; `trusted` is a file with the certificates to verify servers with, `certificate` that of the client."""
     interceptor = Interceptor(settings, begin, ready, say, gate)
     logging.getLogger().addHandler(interceptor.bugs)
     master = Master(
@@ -113,12 +123,16 @@ async def _relay(
             listen_host=settings.host,
             listen_port=settings.port,
             allow_hosts=settings.hosts.patterns,
-            ssl_insecure=settings.insecure,
+            ssl_insecure=settings.access.insecure,
+            client_certs=certificate,
             ssl_verify_upstream_trusted_ca=trusted,
         )
     )
     master.addons.add(core.Core(), disable_h2c.DisableH2C(), next_layer.NextLayer(), tlsconfig.TlsConfig())
     master.addons.add(proxyserver.Proxyserver(), interceptor)
+    if settings.login:
+        master.addons.add(upstream_auth.UpstreamAuth())  # after ours, which must not record it
+        master.options.update(upstream_auth=settings.login)
     master.options.update(keep_host_header=True)  # a reverse mode checks the client's Host
     if "tcp_timeout" in master.options:  # since 12.2.1
         master.options.update(tcp_timeout=_FOR_EVER)

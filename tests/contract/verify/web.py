@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import socket
+import socketserver
 import threading
 import uuid
 from contextlib import contextmanager
@@ -98,10 +100,18 @@ def _proxy(url, fault):
     return Proxy
 
 
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        """Broken connections are what the tests want."""
+
+
 @contextmanager
-def _listening(kind):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
-    server.daemon_threads = True
+def _listening(kind, tls=None):
+    server = _Listener(("127.0.0.1", 0), kind)
+    if tls:  # each connection has its handshake in its own thread
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/mcp?a=b"
@@ -110,9 +120,26 @@ def _listening(kind):
         server.server_close()
 
 
-def serving():
-    """Start a server; the context value is its URL."""
-    return _listening(_Server)
+def serving(tls=None):
+    """Start a server; the context value is its URL, with the scheme http also if there is TLS."""
+    return _listening(_Server, tls)
+
+
+class _SocketListener(_Listener):
+    address_family = socket.AF_UNIX
+    server_bind = socketserver.TCPServer.server_bind
+
+
+@contextmanager
+def serving_on(path):
+    """Start the same server on a Unix socket."""
+    server = _SocketListener(str(path), _Server)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def proxied(url, fault):

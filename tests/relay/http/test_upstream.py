@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 
 from mcpspy.errors import UsageError
+from mcpspy.network.access import Access
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.route import TIMEOUT, Upstream, protocol_of
 from tests.relay.http.aiohttp_internals import is_timed, limit
@@ -168,7 +169,7 @@ async def test_tls_with_a_certificate_of_ones_own(tmp_path, certificate, how):
 def test_a_file_without_certificates_is_named(tmp_path, content):
     (tmp_path / "ca.pem").write_text(content, encoding="utf-8")
     with pytest.raises(UsageError, match=r"^cannot read certificates from .*ca\.pem: "):
-        Upstream(Address("https://localhost"), ca=str(tmp_path / "ca.pem"))
+        Upstream(Address("https://localhost"), Access(ca=str(tmp_path / "ca.pem")))
 
 
 @scripted

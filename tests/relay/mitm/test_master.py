@@ -24,7 +24,7 @@ MODES = {
     "regular": "None",
     "reverse:https://example.com": "('example.com', 443)",
     "revers:https://example.com": "the modes are regular, upstream:URL, reverse:URL",
-    "upstream:http://me:word@example.com": "a URL in it must not hold a password",
+    "upstream:http://me:word@example.com": "cannot hold a password: put it with its URL into https_proxy",
 }
 
 

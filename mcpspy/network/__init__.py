@@ -1,0 +1,1 @@
+"""How a server is reached: directly, through a company's proxy, with certificates, on a Unix socket."""
