@@ -23,8 +23,7 @@ def again_lines(
 ) -> Iterator[str]:
     """Yield the lines for one request; `width` as in `report.messages.message_lines`."""
     same = compared.outcome in FINE and new is not None
-    colour = "info" if colours else None
-    yield coloured(f"#{old.cause.n} {printable(str(old), 200)}", colour)
+    yield f"#{old.cause.n} {printable(str(old), 200)}"
     if not same:
         yield from _side("recorded", old, "", width, colours=colours)
     yield from _side("now", new, _told(old, new, compared, same=same), width, colours=colours)

@@ -215,6 +215,7 @@ class SendingAgain(ModalScreen[Answered | str | None]):
         self._asked = True
         self.query_one("#plan", Static).update("\n".join(printable(line, _ESCAPED * len(line) + 1) for line in plan))
         self._show("y sends it")
+        self.query_one(VerticalScroll).focus()
 
     def _show(self, state: str) -> None:
         self.query_one(".dialog--title", Static).update(state)
