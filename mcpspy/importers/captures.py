@@ -87,8 +87,9 @@ class ImportedServer:
 
     def end(self) -> None:
         """End the capture."""
+        how = "eof" if self._exit == (None, None) else "exit"
         for channel in self._channels.values():
-            channel.end(self._t, "eof")
+            channel.end(self._t, how)
         self.recording.end(self._t, *self._exit)
 
 
