@@ -59,6 +59,7 @@ def _message(**members) -> str:
 _HEADER = {
     "mcpspy": 1, "id": "00112233445566778899aabbccddeeff", "started": "2026-11-20T19:15:00.123456Z",
     "tool": "mcpspy 0.1.0", "cwd": "/srv", "env": ["HOME", "PATH"], "pid": 20, "ppid": 10, "client_start": 5,
+    "client": ["python", "agent.py"],
 }  # fmt: skip
 _TOOL = {
     "name": "get", "title": "Get", "description": "gets it",

@@ -541,7 +541,7 @@ READING = {
     "foreign_file": "the reader of all files of others",
     "process.child": PROC,
     "process.ports": PROC,
-    "recording.recording": PROC,
+    "process.ancestry": PROC,
     "contract.verify.launch": PROC,
     "contract.verify.probe": f"{PROC}; it runs in place of a server and imports nothing of the package",
     "cli.complete": OWN,

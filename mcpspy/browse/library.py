@@ -123,7 +123,7 @@ class Library(Listing[ListedCapture]):
 
 
 def chosen(entries: list[ListedCapture], text: str) -> list[ListedCapture]:
-    """Return the entries that contain every word of a text in name, transport, command, URL, path or client pid."""
+    """Return the entries that contain every word of a text in name, transport, commands, URL, path or client pid."""
     words = text.lower().split()
     return [entry for entry in entries if all(word in entry.words for word in words)] if words else entries
 
@@ -131,7 +131,9 @@ def chosen(entries: list[ListedCapture], text: str) -> list[ListedCapture]:
 def _entry(capture: Capture, started: float) -> ListedCapture:
     header, path = capture.header, capture.path
     process = str(client_process(header) or "")
-    words = " ".join((header.name, header.transport, *header.argv, header.url or "", path, process)).lower()
+    words = " ".join(
+        (header.name, header.transport, *header.argv, header.url or "", path, process, *header.client)
+    ).lower()
     return ListedCapture(capture, started, words=words)
 
 

@@ -26,6 +26,10 @@ _LAUNCHERS = frozenset(
     " python3 py cmd powershell pwsh docker podman sh bash zsh env sudo nice timeout mise exec run dlx x tool"
     " start".split()
 )
+# Options of interpreters whose next word is a program text.
+_CODE = frozenset("-c -e --eval --print".split())
+# How a word of a redacted command line begins if all of it was replaced.
+_REPLACED = ("«", "…")
 # Options of those launchers whose next word is their value.
 _VALUED = frozenset(
     "-e --env --env-file -v --volume --mount --name --network -p --publish --directory --project --with --from --python"
@@ -93,6 +97,16 @@ def server_name(argv: "Sequence[str]", redacted: "Sequence[str]") -> str:
             if base and plain not in _LAUNCHERS and not (index == 0 and base.startswith("python")):
                 return printable_name(base)
     return printable_name(os.path.basename(redacted[0])) if redacted else "server"
+
+
+def program_name(words: "Sequence[str]") -> str:
+    """Return a short name for a program by its redacted command line: `agent.py` for `python3 agent.py --port 1`.
+
+    Empty if all of its words were replaced.
+    """
+    code = next((at for at, word in enumerate(words) if word in _CODE), len(words))
+    known = [word for word in words[:code] if not word.startswith(_REPLACED)]
+    return server_name(known, known) if known else ""
 
 
 def printable_name(name: str) -> str:

@@ -224,7 +224,7 @@ def parse_header(line: bytes) -> Header:
         started = str(fields["started"])
         if not 1970 <= datetime.fromisoformat(started).year < 9000 or type(fields.get("url") or "") is not str:
             raise ValueError
-        argv, env = (tuple(map(str, fields.get(key, ()))) for key in ("argv", "env"))
+        argv, env, client = (tuple(map(str, fields.get(key, ()))) for key in ("argv", "env", "client"))
         rest: dict[str, Any] = {"url": fields.get("url")}
         for key, kind in (("cwd", str), ("pid", int), ("ppid", int)):
             rest[key] = value if type(value := fields.get(key)) is kind else None
@@ -235,7 +235,7 @@ def parse_header(line: bytes) -> Header:
         rest["continues"] = str(before["id"]) if before else None
         for name in ("control", "scrubbed"):
             rest[name] = fields.get(name) is True
-        return Header(started=started, argv=argv, env=env, imported=imported, **text, **rest)
+        return Header(started=started, argv=argv, env=env, client=client, imported=imported, **text, **rest)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise NotACapture("is not a capture: its first line is not a capture header") from None
 

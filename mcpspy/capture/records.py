@@ -54,6 +54,8 @@ class Header:
     """The id of the process that started the relay: the client."""
     client_start: int | None = None
     """Start time of that process, in clock ticks since boot; together with `ppid` it identifies the process."""
+    client: tuple[str, ...] = ()
+    """The command line of the client: of the first of the relay's ancestors that is not a launcher."""
     imported: Imported | None = None
     """None if the capture was recorded by a relay of ours."""
     continues: str | None = None

@@ -10,8 +10,9 @@ import orjson
 
 from mcpspy.capture.listing import Listed, Refused, captures, client_process, delete, omitted, runs
 from mcpspy.capture.location import directory, iso_time
+from mcpspy.capture.records import Header
 from mcpspy.cli.output import line_width, path_text, say
-from mcpspy.conversation.counts import COUNTED, Counts, RunTurn, count, turns
+from mcpspy.conversation.counts import COUNTED, Counts, RunTurn, client_label, count, run_label, turns
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.report.lines import WIDTH
 from mcpspy.report.words import ARROWS
@@ -80,12 +81,11 @@ def _counts(listed: Listed) -> Counts | None:
 def _heading(counted: Counted) -> str:
     """Return the heading above several captures of one client process."""
     process = client_process(counted[0][0].header)
-    return f"{printable(_client(counted) or 'client', 60)}, process {process}: {plural(len(counted), 'capture')}"
+    return f"{printable(_label(counted) or 'client', 60)}, process {process}: {plural(len(counted), 'capture')}"
 
 
-def _client(counted: Counted) -> str:
-    """Return name and version of the client of a run, or "" if no capture has them."""
-    return next((counts.client for _, counts in counted if counts and counts.client), "")
+def _label(counted: Counted) -> str:
+    return run_label((counts.client if counts else "", listed.header) for listed, counts in counted)
 
 
 def _run_line(counted: Counted) -> str:
@@ -102,7 +102,7 @@ def _run_line(counted: Counted) -> str:
             parts += [length_text(fields["duration"]), plural(len(fields["turns"]), "turn")]
         parts += [plural(fields["frames"], "frame"), plural(fields["exchanges"], "exchange")]
         parts += _wrong(fields["failed"], fields["errors"])
-    client = printable(fields["client"] or "unknown client", 60) + process
+    client = printable(_label(counted) or "unknown client", 60) + process
     return f"{when:>9}  {client:<32}  {', '.join(parts)}"
 
 
@@ -114,8 +114,9 @@ def _run_fields(counted: Counted) -> dict[str, Any]:
     found = turns((round(listed.started * 1e9), counts.spells) for listed, counts in counted if counts)
     began = min(counted, key=lambda it: it[0].started)[0]
     return {
-        "client": _client(counted) or None,
+        "client": next((counts.client for _, counts in counted if counts and counts.client), None),
         "client_process": client_process(began.header),
+        "client_command": list(began.header.client) or None,
         "servers": list(names),
         "started": began.header.started,
         "live": any(listed.live for listed, _ in counted),
@@ -151,6 +152,7 @@ def _fields(listed: Listed, counts: Counts | None) -> dict[str, Any]:
         "size": listed.size,
         "client": (counts.client or None) if counts else None,
         "client_process": client_process(header),
+        "client_command": list(header.client) or None,
     }
 
 
@@ -162,7 +164,7 @@ def _line(listed: Listed, counts: Counts | None) -> str:
         said = [plural(counts.frames, "frame"), plural(counts.exchanges, "exchange")]
         said += _wrong(counts.failed, counts.errors)
     path, room = path_text(listed.capture.path), line_width(WIDTH) - _MARGIN
-    about = "".join(f"\n           {fitted(told, room)}" for told in (_about(counts) if counts else ()) if told)
+    about = "".join(f"\n           {fitted(told, room)}" for told in _about(counts, header) if told)
     what = f"{printable(header.name, 24):<24}  {printable(header.transport, 5):<5}"
     return f"{when:>9}  {what}  {size_text(listed.size):>9}  {', '.join(said)}{about}\n           {path}"
 
@@ -172,12 +174,14 @@ def _wrong(failed: int, errors: int) -> list[str]:
     return [*([f"{failed:,} failed"] if failed else []), *([plural(errors, "error")] if errors else [])]
 
 
-def _about(counts: Counts) -> tuple[str, str]:
+def _about(counts: Counts | None, header: Header) -> tuple[str, str]:
     """Return a summary of a session (client, server, most called tools), and the last error."""
+    if counts is None:
+        return client_label("", header), ""
     most = sorted(counts.called.items(), key=lambda called: -called[1])
     tools = ", ".join([*(f"{name} {number:,}" for name, number in most[:_TOOLS]), *["…"] * (len(most) > _TOOLS)])
     error = f"last error {counts.last_error}" if counts.last_error else ""
-    peers = f" {ARROWS['client']} ".join(filter(None, (counts.client, counts.server)))
+    peers = f" {ARROWS['client']} ".join(filter(None, (client_label(counts.client, header), counts.server)))
     return " · ".join(filter(None, (peers, tools))), error
 
 

@@ -217,7 +217,8 @@ def title(capture: Capture, *, live: bool) -> str:
     state = " · live" if live else ""
     command = " ".join(header.argv) or header.url or ""
     lines = f"{printable(header.name, 60)} · {printable(header.transport, 5)} · {printable(command, 200)}"
-    lines += f"\nstarted {moment_text(moment(header.started))}{state}"
+    client = f" · client {printable(' '.join(header.client), 100)}" if header.client else ""
+    lines += f"\nstarted {moment_text(moment(header.started))}{state}{client}"
     if header.imported is None:
         return lines
     parts = (("approximate", header.imported.approximate), ("missing", header.imported.missing))

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mcpspy.capture.records import Frame, Record
+from mcpspy.capture.location import program_name
+from mcpspy.capture.records import Frame, Header, Record
 from mcpspy.conversation import bounds
 from mcpspy.conversation.conversation import decided_events
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, kind_of
@@ -71,6 +72,32 @@ def turns(captures: Iterable[tuple[int, Iterable[Spell]]]) -> list[RunTurn]:
         else:
             found.append(RunTurn(start, end, spell.frames, spell.exchanges, (which, spell.n)))
     return found
+
+
+_NAMELESS = frozenset(
+    "mcp mcpclient client exampleclient mcpexampleclient myclient testclient mcptypescriptclient".split()
+)
+"""Names that SDKs and their examples give to a client, without spaces and signs."""
+
+
+def client_label(introduced: str, header: Header) -> str:
+    """Return the name of a client for a list; `introduced` is how it introduced itself, or an empty string.
+
+    If that does not tell clients apart, as `mcp 0.1.0` does not, the name is that of its program.
+    """
+    program = program_name(header.client)
+    name, _, version = introduced.rpartition(" ")
+    letters = "".join(filter(str.isalpha, name if any(map(str.isdigit, version)) else introduced)).lower()
+    if not program or (letters and letters not in _NAMELESS):
+        return introduced
+    return f"{program} ({introduced})" if introduced else program
+
+
+def run_label(captures: Iterable[tuple[str, Header]]) -> str:
+    """Return the name of the client of a run, by how it introduced itself in each capture, and by the headers."""
+    known = list(captures)
+    spoken = [capture for capture in known if capture[0]]
+    return next((label for capture in spoken or known if (label := client_label(*capture))), "")
 
 
 COUNTED = 16 << 20

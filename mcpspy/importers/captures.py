@@ -55,6 +55,12 @@ class ImportedServer:
         self.recording = recording
         self._t = 0  # the latest recorded time
         self._channels: dict[str, Channel] = {}
+        self._exit: tuple[int | None, str | None] = None, None
+
+    @property
+    def answers(self) -> bool:
+        """Whether the server has written to stdout."""
+        return "stdout" in self._channels
 
     def at(self, wall: int) -> int:
         """Return the time in the capture of an event at `wall`."""
@@ -73,11 +79,18 @@ class ImportedServer:
         """Record that the file lacks `lost` frames."""
         self.recording.gap(max(self._t, self.at(wall)), lost, why)
 
+    def ended(self, wall: int, *, code: int | None = None, why: str | None = None) -> None:
+        """Take note of how the server ended: its exit code, or why it could not be started. The first note counts."""
+        self.at(wall)
+        if self._exit == (None, None):
+            self._exit = code, why and self.recording.redactor.url(why)
+
     def end(self) -> None:
         """End the capture."""
+        how = "eof" if self._exit == (None, None) else "exit"
         for channel in self._channels.values():
-            channel.end(self._t, "eof")
-        self.recording.end(self._t)
+            channel.end(self._t, how)
+        self.recording.end(self._t, *self._exit)
 
 
 class Captures:

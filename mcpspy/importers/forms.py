@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 from mcpspy.capture.location import printable_name
 from mcpspy.errors import CaptureError, NotACapture
 from mcpspy.foreign_file import open_foreign
-from mcpspy.importers import claude, har, inspector, mcpsnoop, shared_page
+from mcpspy.importers import claude, har, inspector, mcpsnoop, shared_page, vscode
 from mcpspy.importers import flow_file as mitm
 from mcpspy.importers.captures import Account, Captures, TooManyValues, Torn
 from mcpspy.importers.text import LONGEST, MARK, elements, lines, members
@@ -18,6 +18,10 @@ _HEAD = 1 << 16  # bytes by which a file is recognised
 _FIRST = 16  # lines or elements that are examined, because one may be damaged
 _FLOW = re.compile(rb"\d{1,12}:\d{1,3}:[a-z_]+[;,]")
 _KEY = re.compile(rb'"(\w{1,32})"\s*:')
+_CURSOR = re.compile(
+    rb"Handling (?:ListOfferings|CreateClient|ReloadClient) action|Starting new stdio process with command: "
+    rb"|No server info found|listOfferings: Found |Client (?:error|closed) for command"
+)
 _ARCHIVE = re.compile(rb'\s*\{\s*(?:"[^"]*"\s*:\s*"[^"]*"\s*,\s*)*"log"\s*:\s*\{')
 
 
@@ -27,7 +31,7 @@ class Form(NamedTuple):
     name: str
     unit: str
     approximate: tuple[str, ...]
-    """What differs in the captures from the wire: `times of events`, `times of stderr`, `bytes`."""
+    """What differs in the captures from the wire: `times of events`, `times of stderr`, `time zone`, `bytes`."""
     missing: tuple[str, ...]
     """What the format cannot contain: `heads`, `stderr`, `argv`."""
     record: Callable[[BinaryIO, Captures], None]
@@ -44,9 +48,10 @@ NETWORK = Form(
     inspector.record_network,
 )
 CLAUDE = Form("a log of Claude Desktop", "line", ("times of stderr", "bytes"), ("argv",), claude.record)
+VSCODE = Form("a log of VS Code", "line", ("time zone", "bytes"), ("heads", "argv"), vscode.record)
 MCPSNOOP = Form("a session log of mcpsnoop", "line", ("bytes",), ("heads",), mcpsnoop.record)
 SHARED = Form("a page of 'mcpspy share'", "capture", (), (), shared_page.record)
-FORMS = (MITM, HAR, HISTORY, NETWORK, CLAUDE, MCPSNOOP, SHARED)
+FORMS = (MITM, HAR, HISTORY, NETWORK, CLAUDE, VSCODE, MCPSNOOP, SHARED)
 
 
 def bring(
@@ -93,7 +98,7 @@ def _bring(
 def recognise(file: BinaryIO) -> Form | None:
     """Return the format of a file, or None if it is unknown.
 
-    Raises CaptureError for a capture, which needs no import.
+    Raises CaptureError for a capture, which needs no import, and for a log without messages.
     """
     head = file.read(_HEAD).removeprefix(MARK)
     if head.startswith(b'{"mcpspy":'):
@@ -106,10 +111,22 @@ def recognise(file: BinaryIO) -> Form | None:
         return _inspector(file)
     if head.lstrip()[:9].lower() == b"<!doctype" and shared_page.recognised(file):
         return SHARED
-    if any(claude.LINE.fullmatch(line) for line in head.replace(b"\r\n", b"\n").split(b"\n")):
-        return CLAUDE
+    if log := _log([line.removesuffix(b"\r") for line in head.split(b"\n")]):
+        return log
     if any({"session_id", "seq", "ts", "direction"} <= _keys(line or b"") for line in islice(lines(file), _FIRST)):
         return MCPSNOOP
+    return None
+
+
+def _log(head: list[bytes]) -> Form | None:
+    """Return which log of a client this is, by its first lines. Raises CaptureError for one of Cursor."""
+    if any(map(claude.LINE.fullmatch, head)):
+        return CLAUDE
+    texts = [found["rest"] for line in head if (found := vscode.LINE.fullmatch(line))]
+    if any(map(vscode.KNOWN.match, texts)):
+        return VSCODE
+    if any(map(_CURSOR.search, texts)):
+        raise CaptureError("is a log of Cursor, which has no messages; to record them, run 'mcpspy install cursor'")
     return None
 
 

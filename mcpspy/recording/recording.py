@@ -15,6 +15,7 @@ import time
 from _thread import allocate_lock
 
 from mcpspy.capture.format import written
+from mcpspy.process.ancestry import start_of
 from mcpspy.wire.lines import PIECE, Lines
 
 TYPE_CHECKING = False
@@ -105,6 +106,7 @@ class Recording:
         folder: str | None = None,
         environ: "Mapping[str, str] | None" = None,
         argv: list[str] | None = None,
+        client: list[str] | None = None,
         cwd: str | None = None,
         variables: "Iterable[str] | None" = None,
         url: str | None = None,
@@ -115,14 +117,19 @@ class Recording:
         """Create the capture and write its header; if that fails, report it and record nothing.
 
         `transport` is stdio, http or mitm. `argv` or `url` names the server; secrets in either are replaced. If `name`
-        is `None`, it is derived from `argv`. `cwd` is the server's directory if that is not ours. `variables` are the
-        names of the server's environment variables.
+        is `None`, it is derived from `argv`. `client` is the command line of the client, if it is known, which is
+        shortened too. `cwd` is the server's directory if that is not ours. `variables` are the names of the server's
+        environment variables.
         `output` is the file to write, `folder` the directory to create one in; `environ` names the default directory.
         `imported` describes the foreign file that the records come from; then no process is recorded. `limit` is the
         size in bytes from which a new file is begun (A-04). `control` states that viewers can set gates (`live_path`).
         """
         try:
             header = self._header(transport, name, argv, cwd, variables, url, imported)
+            if client:
+                from mcpspy.secrets.redactor import Shortened
+
+                header["client"] = Shortened().argv(client)
             if control:
                 header["control"] = True
             from mcpspy.capture.writer import create
@@ -225,20 +232,11 @@ class Recording:
         if url is not None:
             header["url"] = self.redactor.url(url)
         if imported is None:
-            client = os.getppid()
-            header |= {"pid": os.getpid(), "ppid": client}
-            began = _start_of(client) if transport == "stdio" else None
+            parent = os.getppid()
+            header |= {"pid": os.getpid(), "ppid": parent}
+            began = start_of(parent) if transport == "stdio" else None
             return header | {"client_start": began} if began else header
         return header | {"imported": dict(imported)}
-
-
-def _start_of(process: int) -> int | None:
-    """Return when a process started, in clock ticks since the system started; None if that is unknown (not Linux)."""
-    try:
-        with open(f"/proc/{process}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
-        return None
 
 
 def _directory() -> str | None:

@@ -28,6 +28,7 @@ from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
 from mcpspy.browse.timeline import OpenCapture
+from mcpspy.conversation.counts import run_label
 from mcpspy.errors import CaptureError, FilterError, McpspyError, UsageError
 from mcpspy.filters import Filter, parse
 from mcpspy.report.words import MARKS
@@ -87,7 +88,7 @@ _STATES = {"deleted": "the file was deleted", "cut short": "the file was truncat
 
 
 def title_text(session: OpenCapture | Merged, *, following: bool) -> str:
-    """Return a session as one line: name, state, number of rows, problems and findings."""
+    """Return a session as one line: name, state, number of rows, problems and findings, and its client if recorded."""
     header = session.header
     state = _STATES.get(session.state) or session.state
     parts = [printable(header.name, 40), header.transport, state, plural(len(session), "row")]
@@ -101,6 +102,8 @@ def title_text(session: OpenCapture | Merged, *, following: bool) -> str:
         parts.append(f"reading {session.progress:.0%}")
     if following:
         parts.append("following")
+    if header.client:
+        parts.append(f"client {run_label((it.counts.client, it.header) for it in session.sessions)}")
     return printable(" · ".join(parts), 400)
 
 

@@ -24,6 +24,7 @@ from mcpspy.browse.library import Library, ListedCapture, chosen
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.listing import first_files, omitted
 from mcpspy.capture.location import shown
+from mcpspy.conversation.counts import client_label
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.report.words import MARKS
 from mcpspy.rules import SEVERITIES
@@ -210,7 +211,7 @@ class SessionRows(Sorted):
             word, style = "killed", "sessions--errors"
         frames = f"{counts.frames:,}" if not entry.uncounted else "uncounted"
         client, command = (
-            fit(counts.client, layout.client or _LONGEST_CLIENT),
+            fit(client_label(counts.client, header), layout.client or _LONGEST_CLIENT),
             " ".join(header.argv) or header.url or "",
         )
         last = [(_column(client, layout.client), ""), (command, "sessions--dim")] if layout.client else [(client, "")]

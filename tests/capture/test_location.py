@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.capture.location import directory, file_name, home, iso_time, make_directory, printable_name, server_name
+from mcpspy.capture.location import (
+    directory,
+    file_name,
+    home,
+    iso_time,
+    make_directory,
+    printable_name,
+    program_name,
+    server_name,
+)
 from mcpspy.secrets.redactor import Redactor
 from tests.cases import pairs
 from tests.each import each
@@ -136,3 +145,21 @@ def test_a_file_in_the_way_is_an_error(tmp_path):
         make_directory(str(tmp_path / "a" / "b"))
     with pytest.raises(FileExistsError):
         make_directory(str(tmp_path / "a"))
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("/usr/bin/claude -p hello", "claude"),
+        ("python3 agent.py --port 1", "agent.py"),
+        ("/venv/bin/python -m my_agent", "my_agent"),
+        ("python3 -c import-this", "python3"),
+        ("node --eval x()", "node"),
+        ("node «redacted:12345678» /srv/agent.js", "agent.js"),
+        ("-bash", "bash"),
+        ("…", ""),
+        ("python3 … --type=… agent.py", "agent.py"),
+    ],
+)
+def test_a_program_has_a_short_name(command, name):
+    assert program_name(command.split()) == name

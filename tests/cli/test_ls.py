@@ -75,6 +75,29 @@ def test_the_captures_of_one_client_process_are_together_under_its_name(tmp_path
     ]  # fmt: skip
 
 
+def test_the_program_tells_clients_without_a_name_apart(tmp_path, ls):
+    """V-06: the default name of a client in the SDK for Python."""
+    hello = INITIALIZE.replace("claude-code", "mcp").replace("2.1", "0.1.0")
+    command = ["python", "agent.py", "\x1b[2J"]
+    for name in ("one", "two"):
+        capture(tmp_path / f"{name}.jsonl", hello, ppid=42, client_start=5, client=command)
+    capture(tmp_path / "other.jsonl", hello, wall=WALL - 1, ppid=43, client_start=5, client=["/bin/chat"])
+    lines = ls(tmp_path)[1].splitlines()
+    assert lines[0] == "agent.py (mcp 0.1.0), process 42: 2 captures"
+    assert [line.strip() for line in lines if line.endswith(" (mcp 0.1.0)")] == [
+        *["agent.py (mcp 0.1.0)"] * 2,
+        "chat (mcp 0.1.0)",
+    ]
+    first = json.loads(ls(tmp_path, "--json")[1].splitlines()[0])
+    assert (first["client"], first["client_command"]) == ("mcp 0.1.0", command)
+    runs = [json.loads(line) for line in ls(tmp_path, "--runs", "--json")[1].splitlines()]
+    assert [(run["client"], run["client_command"]) for run in runs] == [
+        ("mcp 0.1.0", command),
+        ("mcp 0.1.0", ["/bin/chat"]),
+    ]
+    assert "agent.py (mcp 0.1.0) (42)" in ls(tmp_path, "--runs")[1]
+
+
 def test_what_a_session_was_about_stands_below_its_counts(tmp_path, ls):
     call = '> {"id":%d,"method":"tools/call","params":{"name":"%s"}}'
     calls = [call % (n, name) for n, name in enumerate(["add", "find", "find", "\\u001b[2J", "echo"], 2)]

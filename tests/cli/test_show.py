@@ -79,6 +79,12 @@ def test_a_live_capture_says_so_and_what_is_still_pending(tmp_path, show):
     finish(writer, 1)
 
 
+def test_the_recorded_client_stands_above_the_timeline(tmp_path, show):
+    """V-06."""
+    capture(tmp_path / "a", SESSION, client=["python3", "agent.py", "\x1b[2J"])
+    assert show(tmp_path / "a")[1].splitlines()[1].endswith(" UTC · client python3 agent.py \\e[2J")
+
+
 def test_w_11_a_request_that_is_open_in_a_live_capture_is_no_finding(tmp_path, show):
     """W-11: also if its stream has ended and its server has not."""
     writer = begin(tmp_path / "a")

@@ -1,6 +1,9 @@
 """The counts of a session in a list."""
 
-from mcpspy.conversation.counts import Counts, count
+import pytest
+
+from mcpspy.capture.records import Header
+from mcpspy.conversation.counts import Counts, client_label, count, run_label
 from tests.transcript import records
 
 SESSION = """
@@ -45,3 +48,33 @@ def test_a_peer_cannot_fill_the_memory_with_names():
     found = count(records("\n".join(calls)))
     assert len(found.called) == 1000
     assert max(map(len, found.called)) == 100
+
+
+def header(*client):
+    return Header("", "", "", "stdio", "a", client=client)
+
+
+@pytest.mark.parametrize(
+    ("introduced", "label"),
+    [
+        ("", "agent.py"),
+        ("mcp 0.1.0", "agent.py (mcp 0.1.0)"),
+        ("mcp-client 1.0.0-beta", "agent.py (mcp-client 1.0.0-beta)"),
+        ("MCP Client", "agent.py (MCP Client)"),
+        ("mcp", "agent.py (mcp)"),
+        ("claude-code 2.1", "claude-code 2.1"),
+        ("客户端 1", "客户端 1"),
+        ("1.0", "agent.py (1.0)"),
+    ],
+)
+def test_a_client_without_a_name_of_its_own_is_called_after_its_program(introduced, label):
+    """V-06."""
+    assert client_label(introduced, header("python3", "agent.py")) == label
+    assert client_label(introduced, header()) == introduced
+
+
+def test_a_run_is_called_after_the_capture_in_which_its_client_introduces_itself():
+    agent = header("python3", "agent.py")
+    assert run_label([("", agent), ("mcp 1", agent), ("claude 2", agent)]) == "agent.py (mcp 1)"
+    assert run_label([("", header()), ("", agent)]) == "agent.py"
+    assert run_label([("", header())]) == run_label([]) == ""

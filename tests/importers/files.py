@@ -39,7 +39,7 @@ def told(capture):
             found.append(f"{t} {channels[record.ch]}{op}{' cut' if record.cut else ''} {text}")
         elif isinstance(record, Gap):
             found.append(f"{t} gap {record.lost} {record.why}")
-        elif isinstance(record, Close) and record.how != "eof":
+        elif isinstance(record, Close) and record.how not in ("eof", "exit"):
             found.append(f"{t} {channels[record.ch]} {record.how}")
         else:
             assert isinstance(record, Close | End)

@@ -1,3 +1,6 @@
+import pytest
+
+from mcpspy.capture.records import End
 from mcpspy.importers import text
 from tests.importers.files import PING, PONG, brought, imported, told
 
@@ -26,12 +29,11 @@ warming up
 
 def test_a_log_has_what_was_said_and_what_the_server_wrote_to_stderr(tmp_path):
     account, [capture] = brought(tmp_path, b"\xef\xbb\xbf" + OLDER.partition("\n")[2].encode())
-    parser = "Unexpected token 'i', \"time=2025-0\"... is not valid JSON"
-    why = f"Claude Desktop could not read a line of the server, which the log does not hold: {parser}"
     assert told(capture) == [
         f"0 client stdin {PING.decode()}",
         "0 server stderr [38956] listening",
-        f"293 gap 1 {why}",
+        "293 server stdout time=2025-0",
+        "293 gap 1 the log has only the beginning of this line",
         f"294 server stdout {PONG.decode()}",
     ]
     assert capture.header.name == "weather"
@@ -49,7 +51,7 @@ def test_several_servers_have_a_capture_each_and_objects_of_the_client_are_not_s
 
 def test_each_start_of_a_server_is_a_capture(tmp_path):
     _, captures = brought(tmp_path, (OLDER * 3).encode())
-    assert [len(told(capture)) for capture in captures] == [4, 4, 4]
+    assert [len(told(capture)) for capture in captures] == [5, 5, 5]
 
 
 def test_a_line_without_a_server_is_of_the_one_that_the_file_is_called_after(tmp_path):
@@ -69,7 +71,7 @@ def test_what_cannot_be_a_line_is_counted(tmp_path, monkeypatch):
     bad = "2025-13-27T07:58:09.774Z [info] [weather] Message from client: {}\n" + "x" * 2000 + "\n"
     account, [capture] = brought(tmp_path, (OLDER + bad + OLDER.partition("\n")[2]).encode())
     assert (account.read, account.lost) == (13, 2)
-    assert len(told(capture)) == 8
+    assert len(told(capture)) == 10
 
 
 def test_time_never_goes_back(tmp_path):
@@ -83,4 +85,106 @@ def test_what_the_client_quotes_of_a_line_is_told_without_secrets(tmp_path):
     line = '2025-06-27T07:58:09.000Z [error] [weather] Unexpected token A, "API_KEY=hunter2" is not valid JSON\n'
     _, [capture] = brought(tmp_path, (OLDER + line).encode())
     assert "hunter2" not in told(capture)[-1]
-    assert '"API_KEY=«redacted:' in told(capture)[-1]
+    assert "server stdout API_KEY=«redacted:" in told(capture)[-1]
+
+
+def server_log(*texts, level="error"):
+    """Return a log of Claude Desktop with lines of one millisecond each."""
+    return "".join(f"2025-06-27T07:58:07.{n:03}Z [weather] [{level}] {it}\n" for n, it in enumerate(texts)).encode()
+
+
+def end(capture):
+    """Return the reason in the last record."""
+    last = list(capture.records())[-1]
+    assert isinstance(last, End)
+    return last.why
+
+
+UNREAD = "gap 1 Claude Desktop could not read a line of the server, which the log does not hold"
+
+
+@pytest.mark.parametrize(
+    ("quoted", "expected"),
+    [
+        ("""Unexpected token 'h', "hello" is not valid JSON""", ["stdout hello"]),
+        ("""Unexpected token '"', ""a" b" is not valid JSON""", ['stdout "a" b']),
+        ("""Unexpected token 'H', "HowToCook 启动成功" is not valid JSON""", ["stdout HowToCook 启动成功"]),
+        ("""Unexpected token 'd', ..."tarting [d"... is not valid JSON""", ["stdout tarting [d", "middle"]),
+        ("""Unexpected token 'd', ..."server up" is not valid JSON""", ["stdout server up", "end"]),
+        ('"undefined" is not valid JSON', ["stdout undefined"]),
+        ("No number after minus sign in JSON at position 3", [UNREAD]),
+        ("Unexpected end of JSON input", [UNREAD]),
+    ],
+)
+@pytest.mark.parametrize(
+    "after",
+    [
+        "",
+        ' {"context":"connection","stack":"SyntaxError: \\"x\\" is not valid JSON\\n    at JSON.parse"}',
+        " { metadata: undefined }",
+    ],
+)
+def test_what_is_quoted_of_a_line_that_is_not_json_is_a_frame(tmp_path, quoted, expected, after):
+    _, [capture] = brought(tmp_path, server_log(quoted + after))
+    first, *rest = told(capture)
+    assert first.removeprefix("0 server ").startswith(f"0 {expected[0]}" if expected == [UNREAD] else expected[0])
+    assert rest == [f"0 gap 1 the log has only the {part} of this line" for part in expected[1:]]
+
+
+IN = "Error in MCP connection to server notes"
+OF_2024 = f"""\
+2024-12-20T22:10:19.000Z [info] Attempting to connect to MCP server notes...
+2024-12-20T22:10:19.010Z [info] Connected to MCP server notes!
+2024-12-20T22:10:19.020Z [error] {IN}: SyntaxError: Unexpected token '>', "> tsc && s"... is not valid JSON
+    at JSON.parse (<anonymous>)
+    at Socket.emit (node:events:519:28)
+the server itself
+    at home
+2024-12-20T22:10:20.000Z [info] Attempting to connect to MCP server notes...
+2024-12-20T22:10:20.020Z [error] {IN}: Error: spawn notes ENOENT
+    at ChildProcess._handle.onexit (node:internal/child_process:285:19)
+"""
+
+
+def test_the_log_of_2024_names_servers_in_its_text_and_has_stack_traces(tmp_path):
+    _, captures = brought(tmp_path, OF_2024.encode(), "mcp.log")
+    assert [(capture.header.name, told(capture), end(capture)) for capture in captures] == [
+        (
+            "notes",
+            [
+                "0 server stdout > tsc && s",
+                "0 gap 1 the log has only the beginning of this line",
+                "0 server stderr the server itself",
+                "0 server stderr     at home",
+            ],
+            None,
+        ),
+        ("notes", [], "spawn notes ENOENT"),
+    ]
+
+
+CLOSED = "Server transport closed unexpectedly, this is likely due to the process exiting early. If you are developing"
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        (['spawn a-b ENOENT {"context":"connection","stack":"Error: spawn a-b ENOENT"}', CLOSED], "spawn a-b ENOENT"),
+        (["spawn EINVAL { metadata: { context: 'connection' } }"], "spawn EINVAL"),
+        (["spawn /opt/My App/run EACCES", "Server disconnected."], "spawn /opt/My App/run EACCES"),
+        (["Server started and connected successfully", CLOSED], CLOSED.partition(".")[0]),
+        ([f"Message from client: {PING.decode()}", CLOSED], CLOSED.partition(".")[0]),
+        ([f"Message from client: {PING.decode()}", f"Message from server: {PONG.decode()}", CLOSED], None),
+    ],
+)
+def test_a_failed_start_is_a_capture_with_its_reason(tmp_path, lines, why):
+    _, [capture] = brought(tmp_path, server_log("Initializing server...", *lines))
+    assert end(capture) == why
+    assert capture.header.name == "weather"
+
+
+def test_the_program_that_starts_servers_reports_its_failure_without_a_time(tmp_path):
+    started = server_log("Initializing server... { metadata: undefined }", "Server started and connected successfully")
+    log = started + b"Failed to spawn process: No such file or directory\n" + server_log(CLOSED)
+    _, [capture] = brought(tmp_path, log)
+    assert (told(capture), end(capture)) == ([], "Failed to spawn process: No such file or directory")

@@ -30,6 +30,7 @@ FILES = {
     "a history of the MCP Inspector": json.dumps(HISTORY, indent=2).encode(),
     "a network log of the MCP Inspector": json.dumps(NETWORK).encode(),
     "a log of Claude Desktop": LOG,
+    "a log of VS Code": b"\xef\xbb\xbf2026-07-24 02:03:14.031 [info] Starting server weather\r\nat x\n",
     "a session log of mcpsnoop": SNOOP,
 }
 

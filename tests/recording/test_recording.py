@@ -48,7 +48,11 @@ def test_a_header_holds_what_its_transport_has(tmp_path, reports, transport, arg
 def test_no_secret_stands_in_a_header(tmp_path, reports):
     """O-02."""
     for number, arguments in enumerate(
-        ({"argv": ["server", "--token", "hunter2"]}, {"url": "http://h/?token=hunter2"})
+        (
+            {"argv": ["server", "--token", "hunter2"]},
+            {"url": "http://h/?token=hunter2"},
+            {"argv": ["server"], "client": ["agent", "--token", "hunter2"]},
+        )
     ):
         path = tmp_path / str(number)
         recording = Recording(reports.append)

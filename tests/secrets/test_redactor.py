@@ -443,3 +443,9 @@ def test_it_is_redacted_when_it_is_percent_encoded(text):
 def test_a_word_that_is_percent_encoded_without_a_secret_stays(word):
     """A-13."""
     assert argv("srv", word) == ["srv", word]
+
+
+def test_the_command_line_of_a_client_is_shortened_where_it_may_hold_a_secret():
+    """V-06: without the modules that the redaction of a server's command line needs."""
+    words = ["/opt/My App/agent", "--type=utility", "a=b c=d", "x", "--token", "abc123", "ghp_x=1", "-p", "what is it?"]
+    assert redact.Shortened().argv(words) == ["…", "--type=…", "a=…", "x", "--token", "«withheld»", "…", "-p", "…"]

@@ -23,6 +23,7 @@ if sys.platform == "win32":
 
 from mcpspy.capture.format import RELOAD
 from mcpspy.errors import SpawnError
+from mcpspy.process.ancestry import client_command
 from mcpspy.process.child import Child, die_by, spawn
 from mcpspy.process.ending import end, signal_group
 from mcpspy.recording.recording import Channel, Clock, Recording
@@ -67,7 +68,10 @@ def run(
     import_watcher()
     recording = Recording(_say, Clock(time.monotonic_ns(), time.time_ns()))
     variables = [os.fsdecode(variable) for variable in environ]
-    recording.begin("stdio", name, output=output, folder=folder, argv=argv, variables=variables, limit=limit)
+    client = client_command(os.getppid())
+    recording.begin(
+        "stdio", name, output=output, folder=folder, argv=argv, client=client, variables=variables, limit=limit
+    )
     companion = Companion(recording.path, _say) if check and recording.path else None
     relay = _Relay(child, lambda: child.restart(argv, environ), recording, after_idle=after_idle)
     files = WatchedFiles(

@@ -68,6 +68,7 @@ def run(
     for pump in pumps:
         start_new_thread(pump.run, ())
     _import_rest(check=check, control=control)  # after the pumps have started, and before there is a capture
+    from mcpspy.process.ancestry import client_command
     from mcpspy.recording.recording import Channel, Clock, Recording
     from mcpspy.relay.stdio.ending import drain, watch
 
@@ -75,8 +76,9 @@ def run(
     variables = [os.fsdecode(variable) for variable in environ]
     if record:
         recording.begin(
-            "stdio", name, output=output, folder=folder, argv=argv, variables=variables, limit=limit, control=control
-        )
+            "stdio", name, output=output, folder=folder, argv=argv, client=client_command(os.getppid()),
+            variables=variables, limit=limit, control=control,
+        )  # fmt: skip
     if gates:
         recording.gates(recording.clock.now(), gates, "file")
     companion = _companion(recording) if check else None

@@ -154,8 +154,8 @@ def _member(name: str, value: Any) -> str:
 _FIXED = frozenset("kind from role framing how transport started tool id peer to op".split())
 """Members of records that are words of the format, or ids; only tokens and addresses are replaced there."""
 FIELDS = _FIXED | frozenset(
-    "mcpspy name argv url cwd env pid ppid client_start imported continues control scrubbed ch t answers head sent by"
-    " raw b64 more cut held dropped undecided code reason lost why signal forwarded gates"
+    "mcpspy name argv url cwd env pid ppid client client_start imported continues control scrubbed ch t answers head"
+    " sent by raw b64 more cut held dropped undecided code reason lost why signal forwarded gates"
     " method target version status headers".split()
 )
 """The members of records and heads: their names stay. The name of any other member may be a secret."""
@@ -173,11 +173,10 @@ class RecordScrub:
 
     def header(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the header of the new capture."""
-        new = {key: fields[key] for key in fields if key not in ("argv", "url", "control", "proof")}
-        argv = fields.get("argv")
-        self.words = "argv"
-        if isinstance(argv, list):
-            new["argv"] = self._texts.argv([str(word) for word in argv])
+        new = {key: fields[key] for key in fields if key not in ("argv", "client", "url", "control", "proof")}
+        for self.words in ("argv", "client"):
+            if isinstance(command := fields.get(self.words), list):
+                new[self.words] = self._texts.argv([str(word) for word in command])
         self.words = "url"
         if isinstance(fields.get("url"), str):
             new["url"] = self._texts.field("target", fields["url"])

@@ -328,4 +328,5 @@ def _header(headers: list[Header]) -> Header:
     first = min(headers, key=lambda header: _nanoseconds(header.started))
     other = next((header for header in headers if header.transport != "stdio"), first)
     name = " + ".join(header.name for header in headers)
-    return replace(first, name=name, transport=other.transport, argv=(), url=None)
+    client = first.client if all(header.client == first.client for header in headers) else ()
+    return replace(first, name=name, transport=other.transport, argv=(), client=client, url=None)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from mcpspy.browse.library import ListedCapture
 from mcpspy.capture.listing import client_process, runs
-from mcpspy.conversation.counts import turns
+from mcpspy.conversation.counts import run_label, turns
 from mcpspy.report.words import FOLDS
 from mcpspy.rules import SEVERITIES
 from mcpspy.tui.model.sorting import SORTS, SortColumn
@@ -60,7 +60,7 @@ class ListedRun:
         captures = self.captures
         return RunSummary(
             any(it.live for it in captures),
-            next((it.counts.client for it in captures if it.counts.client), ""),
+            run_label((it.counts.client, it.header) for it in captures),
             tuple(dict.fromkeys(it.header.name for it in captures)),
             sum(it.counts.frames for it in captures),
             sum(it.problems for it in captures),

@@ -11,8 +11,10 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, Frame, Gap, Open
+from mcpspy.process.ancestry import client_command
 from mcpspy.recording.recording import Channel, Clock, Recording
 from mcpspy.relay.stdio.pump import Pump
+from mcpspy.secrets.redactor import Shortened
 from mcpspy.timeline import final_rows
 from tests import limits
 from tests.optional import require
@@ -224,6 +226,7 @@ def test_a_capture_has_channels_and_processes_but_no_secrets_of_the_command_line
     assert (header.transport, header.name, header.pid, header.ppid) == ("stdio", "cat", wrapped.pid, os.getpid())
     assert header.argv[:4] == ("sh", "-c", "cat", "sh")
     if sys.platform == "linux":
+        assert header.client == tuple(Shortened().argv(client_command(os.getpid())))
         assert str(header.client_start) in Path("/proc/self/stat").read_text().split()
 
 

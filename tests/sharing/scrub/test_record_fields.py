@@ -20,11 +20,13 @@ def record(path, fields, **options):
 def test_the_header_keeps_its_order_and_loses_what_is_personal(tmp_path):
     fields = header(
         argv=["npx", "--token", "abc123", "/home/bob/server"], cwd="/home/bob", url="https://x.example/?api_key=abc123",
+        client=["agent", "--api-key", "abc123", "/home/bob/a"],
         env=["API_TOKEN", "HOME"], control=True, later={"password": "abc123", "n": 1.5},
     )  # fmt: skip
     new = json.loads(scrubbed(written(tmp_path / "a.jsonl", fields))[0])
     assert list(new) == [*(name for name in fields if name != "control"), "scrubbed"]
     assert new["argv"] == ["npx", "--token", V, "/home/user-1/server"]
+    assert new["client"] == ["agent", "--api-key", V, "/home/user-1/a"]
     assert new["cwd"] == "/home/user-1"
     assert new["url"] == f"https://x.example/?api_key={V}"
     assert new["env"] == ["API_TOKEN", "HOME"]

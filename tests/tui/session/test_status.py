@@ -34,6 +34,18 @@ def test_the_title_tells_how_the_session_is_and_is_safe_to_show(tmp_path):
     assert not unsafe(said)
 
 
+def test_the_title_names_the_recorded_client(tmp_path):
+    """V-06."""
+    hello = '> {"id":1,"method":"initialize","params":{"clientInfo":{"name":"mcp","version":"0.1.0"}}}'
+    session = OpenCapture(str(capture(tmp_path / "a", hello, client=["python3", "agent.py"])))
+    try:
+        while session.grow(1):
+            pass
+        assert title_text(session, following=False).endswith(" · client agent.py (mcp 0.1.0)")
+    finally:
+        session.close()
+
+
 class Shell(App):
     """An application with only the line."""
 
