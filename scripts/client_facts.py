@@ -218,7 +218,12 @@ exit status.
 For the stdio server, `mcpspy install` made the change if it supports the client. Over HTTP the client connected through
 `mcpspy proxy`, and through `mcpspy mitm` with `mcpspy run`.
 
+VS Code is code-server, used in Chromium. For Ctrl-C, the chat's stop button was pressed. After each answer, the server
+was stopped in the list of servers.
+
 {greetings}
+
+![VS Code with a wrapped server in mcp.json, and the answer of its tool in the chat](vscode.png)
 
 ## Bare and through mcpspy
 

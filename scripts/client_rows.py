@@ -31,7 +31,7 @@ class Client:
     package: str
     """npm: `NAME@VERSION`; PyPI: requirements, each with its version."""
     program: str
-    """The name of the program in the package; for a framework, the file in `clients_data`."""
+    """The name of the program in the package."""
     file: str
     """The path of its configuration."""
     text: Callable[[Server], str]
@@ -48,7 +48,10 @@ class Client:
     """Its own commands to add a server `other` to its configuration and to remove it."""
     different: dict[str, str] = field(default_factory=dict)
     """Scenario and connection -> the known difference through mcpspy, with the reason."""
-    framework: bool = False
+    driver: str = ""
+    """The file in `clients_data` that runs the client: the client is a library, or has no command line."""
+    steps: tuple[str, ...] = ()
+    """The commands that complete its installation, if its own script would download programs."""
 
 
 def _object(server: Server, *, local: dict, remote: dict, key: str = "url") -> dict:
@@ -116,11 +119,19 @@ def cline(server: Server) -> str:
     return json.dumps({"mcpServers": {"plain": {"transport": remote if server.url else local}}}, indent=2) + "\n"
 
 
+def vscode(server: Server) -> str:
+    entry = _object(server, local={"type": "stdio"}, remote={"type": "http"})
+    return json.dumps({"servers": {"plain": entry}}, indent=2) + "\n"
+
+
 DESCENDANTS = (
     "the client sends TERM to all descendants of a server process before it closes stdin; a server behind mcpspy or npx"
     " receives it too"
 )
+DIRECT = "code-server connects directly: it ignores the variables that `mcpspy run` sets"
 OPENAI = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "{url}/v1", "OPENAI_MODEL": MODEL}
+MODELS = OPENAI | {"GOOGLE_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": "{url}"}
+IN_VSCODE = "npm --prefix node_modules/code-server/lib/vscode --no-audit --no-fund --loglevel=error"
 CLIENTS = (
     Client(
         "claude-code",
@@ -249,13 +260,62 @@ CLIENTS = (
         known="copilot",
         own=("mcp add other -- /bin/true", "mcp remove other"),
     ),
+    Client(
+        "vscode",
+        "code-server@4.139.1",
+        "code-server",
+        "{home}/.local/share/code-server/User/mcp.json",
+        vscode,
+        beside={
+            "{home}/.local/share/code-server/User/settings.json": {
+                "chat.mcp.autostart": "newAndOutdated",
+                "telemetry.telemetryLevel": "off",
+                "workbench.startupEditor": "none",
+            },
+            "{home}/.local/share/code-server/User/chatLanguageModels.json": [
+                {
+                    "name": "local",
+                    "vendor": "customendpoint",
+                    "apiKey": "none",
+                    "apiType": "chat-completions",
+                    "models": [
+                        {
+                            "id": MODEL,
+                            "name": MODEL,
+                            "url": "{url}/v1/chat/completions",
+                            "toolCalling": True,
+                            "vision": False,
+                            "maxInputTokens": 100000,
+                            "maxOutputTokens": 4000,
+                        }
+                    ],
+                }
+            ],
+        },
+        known="vscode",
+        different={"call mitm": DIRECT},
+        driver="vscode.py",
+        steps=(
+            f"{IN_VSCODE} install --omit=dev --ignore-scripts --legacy-peer-deps",
+            f"{IN_VSCODE} rebuild @vscode/spdlog node-pty @vscode/native-watchdog @parcel/watcher @vscode/sqlite3",
+            "npm rebuild argon2",
+        ),
+    ),
     *(
-        Client(name, package, f"{name.replace('-', '_')}.py", "{work}/mcp.json", servers(), (), OPENAI, framework=True)
-        for name, package in (
-            ("openai-agents", "openai-agents==0.24.0"),
-            ("pydantic-ai", "pydantic-ai-slim[mcp,openai]==2.68.0"),
-            ("langchain-mcp-adapters", "langchain-mcp-adapters==0.3.2 langchain==1.4.7 langchain-openai==1.7.3"),
-            ("smolagents", "smolagents[mcp,openai]==1.26.0 mcp[ws]==1.30.0"),
+        Client(name, package, program, "{work}/mcp.json", servers(), (), MODELS, driver=driver)
+        for name, package, program, driver in (
+            ("openai-agents", "openai-agents==0.24.0", "python", "openai_agents.py"),
+            ("pydantic-ai", "pydantic-ai-slim[mcp,openai]==2.68.0", "python", "pydantic_ai.py"),
+            (
+                "langchain-mcp-adapters",
+                "langchain-mcp-adapters==0.3.2 langchain==1.4.7 langchain-openai==1.7.3",
+                "python",
+                "langchain_mcp_adapters.py",
+            ),
+            ("smolagents", "smolagents[mcp,openai]==1.26.0 mcp[ws]==1.30.0", "python", "smolagents.py"),
+            ("google-adk", "google-adk[mcp]==2.13.0", "python", "google_adk.py"),
+            ("ai-sdk", "@ai-sdk/mcp@2.0.99 ai@7.0.173 @ai-sdk/openai-compatible@3.0.92", "node", "ai_sdk.mjs"),
+            ("mastra", "@mastra/mcp@2.0.0 @mastra/core@1.71.0 @ai-sdk/openai-compatible@3.0.92", "node", "mastra.mjs"),
         )
     ),
 )

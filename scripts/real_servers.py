@@ -49,21 +49,39 @@ class InstallError(Exception):
 
 
 def installed(entry: dict, folder: Path) -> Path:
-    """Return the program of a package, and install it into `folder` if it is not there. Raises InstallError."""
+    """Return the program of a package, and install it into `folder` if it is not there. Raises InstallError.
+
+    If the entry has `steps`, the package's own installation scripts do not run, but these commands do.
+    """
     bins = folder / "node_modules" / ".bin" if entry["registry"] == "npm" else folder / "bin"
     program = bins / entry["bin"]
     if program.exists():
         return program
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    steps = entry.get("steps", ())
     if entry["registry"] == "npm":
         (folder / "package.json").write_text("{}")
-        command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", entry["package"]]
+        packages = entry.get("packages") or [entry["package"]]
+        command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *packages]
+        command += ["--ignore-scripts"] if steps else []
     else:
         venv.create(folder, with_pip=True)
         packages = entry.get("packages") or [entry["package"].replace(" ", "==").replace("_", "-")]
         command = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
         command += packages
+    try:
+        for it in (command, *map(str.split, steps)):
+            install_step(it, folder)
+    except InstallError:
+        shutil.rmtree(folder)
+        raise
+    if not program.exists():
+        raise InstallError(f"the package has no program {entry['bin']}")
+    return program
+
+
+def install_step(command: list[str], folder: Path) -> None:
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=INSTALL, check=False)
     except subprocess.TimeoutExpired:
@@ -71,9 +89,6 @@ def installed(entry: dict, folder: Path) -> Path:
     if done.returncode:
         said = [line for line in (done.stderr + done.stdout).splitlines() if "rror" in line]
         raise InstallError(said[0].replace(str(folder), "").strip()[:200] if said else "no reason given")
-    if not program.exists():
-        raise InstallError(f"the package has no program {entry['bin']}")
-    return program
 
 
 def stage(entry: dict, folder: Path) -> tuple[list[str], dict[str, str]]:

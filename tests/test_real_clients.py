@@ -58,6 +58,12 @@ def test_a_real_client_sees_the_same_through_mcpspy(name):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_each_driver_belongs_to_a_client():
+    """A forgotten file in `clients_data` would never run."""
+    files = {path.name for path in client_rows.DATA.iterdir() if path.suffix in (".py", ".mjs")}
+    assert {client.driver for client in ROWS.values() if client.driver} == files
+
+
 def server(*events):
     return [{"pid": 1, "t": t, "event": event} for t, event in events]
 
