@@ -87,9 +87,8 @@ class ImportedServer:
 
     def end(self) -> None:
         """End the capture."""
-        how = "eof" if self._exit == (None, None) else "exit"
-        for channel in self._channels.values():
-            channel.end(self._t, how)
+        for role, channel in self._channels.items():
+            channel.end(self._t, "exit" if role == "stdin" and self._exit != (None, None) else "eof")
         self.recording.end(self._t, *self._exit)
 
 
