@@ -53,6 +53,8 @@ class ImportedServer:
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
+        self.spoke = False
+        """Whether one side has sent a message; set by the importer of a log."""
         self._t = 0  # the latest recorded time
         self._channels: dict[str, Channel] = {}
         self._exit: tuple[int | None, str | None] = None, None
