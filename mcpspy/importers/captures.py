@@ -53,6 +53,8 @@ class ImportedServer:
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
+        self.spoke = False
+        """Whether one side has sent a message; set by the importer of a log."""
         self._t = 0  # the latest recorded time
         self._channels: dict[str, Channel] = {}
         self._exit: tuple[int | None, str | None] = None, None
@@ -87,9 +89,8 @@ class ImportedServer:
 
     def end(self) -> None:
         """End the capture."""
-        how = "eof" if self._exit == (None, None) else "exit"
-        for channel in self._channels.values():
-            channel.end(self._t, how)
+        for role, channel in self._channels.items():
+            channel.end(self._t, "exit" if role == "stdin" and self._exit != (None, None) else "eof")
         self.recording.end(self._t, *self._exit)
 
 

@@ -12,12 +12,12 @@ characters or twenty, and of some none. In 2024, the name of the server was in t
     2024-12-04T12:49:49.902Z [error] Error in MCP connection to server notes: SyntaxError: Unexpected token '>', …
 """
 
-import json
 import re
 from typing import BinaryIO
 
 from mcpspy.importers.captures import Captures, ImportedServer, iso
-from mcpspy.importers.text import checked, lines
+from mcpspy.importers.client_log import record_message
+from mcpspy.importers.text import lines
 
 LINE = re.compile(
     rb"(?P<time>\d{4}-\d\d-\d\dT[\d:.]{8,15}Z) "
@@ -90,13 +90,7 @@ def _log(rest: str, captures: Captures, server: str, wall: int) -> None:
     if rest.startswith(_START):
         captures.finish(server)
     elif said:
-        recording = captures.get(server, wall, server, _FIELDS)
-        try:
-            _, end = json.JSONDecoder().raw_decode(checked(rest), said.end())
-        except (ValueError, RecursionError):
-            recording.gap(wall, 1, f"the log has a message of the {said[1]} only in part")
-        else:
-            recording.line(_ROLES[said[1]], wall, rest[said.end() : end].encode())
+        record_message(captures.get(server, wall, server, _FIELDS), _ROLES[said[1]], wall, rest, said.end())
     elif _NOT_JSON.search(rest):
         _not_json(rest, captures.get(server, wall, server, _FIELDS), wall)
     elif failed := _UNSTARTED.match(rest):

@@ -18,7 +18,8 @@ from datetime import datetime
 from typing import BinaryIO
 
 from mcpspy.importers.captures import Captures, ImportedServer, epoch
-from mcpspy.importers.text import checked, lines
+from mcpspy.importers.client_log import record_message
+from mcpspy.importers.text import lines
 
 LINE = re.compile(
     rb"[ \t]*(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) \[(?:error|warning|info|debug|trace)\] (?P<rest>.*)"
@@ -33,7 +34,6 @@ KNOWN = re.compile(
     rb"|Starting server |Connection state: |Server command line: "
 )
 """How the text of a line begins that only this log has."""
-_OPENING = ("initialize", "server/discover")
 _FIELDS = {"transport": "stdio", "argv": []}
 _KEY = ""  # a log is about one server
 
@@ -69,7 +69,6 @@ class _ServerLog:
         self._wall = 0
         self._server: ImportedServer | None = None
         self._runs = False
-        self._messages = self._lines = 0  # of messages, and of lines in place of one
 
     def line(self, rest: str, wall: int) -> None:
         """Record a line of VS Code, if it is about the traffic or the state of the server."""
@@ -95,10 +94,10 @@ class _ServerLog:
 
     def finish(self) -> None:
         """End the capture, if there is one; what follows belongs to another start of the server."""
-        if self._server and self._runs and not (self._messages or self._lines):
+        if self._server and self._runs and not self._server.spoke:
             self._server.gap(self._wall, 1, "the log has no messages: VS Code logs them at the level Debug or Trace")
         self._captures.finish(_KEY)
-        self._server, self._runs, self._messages, self._lines = None, False, 0, 0
+        self._server, self._runs = None, False
 
     def _recorded(self) -> ImportedServer:
         if self._server is None:
@@ -106,23 +105,12 @@ class _ServerLog:
         return self._server
 
     def _message(self, direction: str, rest: str, start: int) -> None:
-        server = self._recorded()
-        self._messages += 1
-        try:
-            message, end = json.JSONDecoder().raw_decode(checked(rest), start)
-        except (ValueError, RecursionError):
-            side = "client" if _ROLES[direction] == "stdin" else "server"
-            server.gap(self._wall, 1, f"the log has a message of the {side} only in part")
-            return
-        if self._messages == 1 and not (isinstance(message, dict) and message.get("method") in _OPENING):
-            server.gap(self._wall, 1, "the log does not have the beginning of this session")
-        server.line(_ROLES[direction], self._wall, rest[start:end].encode())
+        end = record_message(self._recorded(), _ROLES[direction], self._wall, rest, start)
         if rest[end:].strip():
             self.lose("the log has more on the line of a message, which cannot be read")
 
     def _not_json(self, quoted: str) -> None:
         """Record a line of the server that is not JSON; it is quoted as a JSON string, with its line feed."""
-        self._lines += 1
         try:
             text = str(json.loads(quoted))
         except (ValueError, RecursionError):

@@ -2,7 +2,9 @@ import pytest
 
 from mcpspy.capture.records import End
 from mcpspy.importers import text
-from tests.importers.files import PING, PONG, brought, imported, told
+from tests.importers.files import PONG, brought, imported, told
+
+PING = b'{"jsonrpc":"2.0","id":1,"method":"initialize"}'
 
 OLDER = f"""\
 2025-06-27T07:58:07.000Z [info] [weather] Initializing server...
@@ -188,3 +190,23 @@ def test_the_program_that_starts_servers_reports_its_failure_without_a_time(tmp_
     log = started + b"Failed to spawn process: No such file or directory\n" + server_log(CLOSED)
     _, [capture] = brought(tmp_path, log)
     assert (told(capture), end(capture)) == ([], "Failed to spawn process: No such file or directory")
+
+
+@pytest.mark.parametrize(
+    ("first", "complete"),
+    [
+        (PONG.decode(), False),
+        ('{"jsonrpc":"2.0","id":1,"method":"tools/list"}', False),
+        ("[]", False),
+        (PING.decode(), True),
+        ('{"jsonrpc":"2.0","id":1,"method":"server/discover"}', True),
+        ('{"id":1,"method":"x","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}', True),
+    ],
+)
+def test_a_log_that_begins_within_a_session_says_so(tmp_path, first, complete):
+    """A rotated file; a session of 2026-07-28 has no handshake."""
+    _, [capture] = brought(
+        tmp_path, server_log(f"Message from client: {first}", f"Message from server: {PONG.decode()}")
+    )
+    gap = [] if complete else ["0 gap 1 the log does not have the beginning of this session"]
+    assert told(capture) == [*gap, f"0 client stdin {first}", f"1 server stdout {PONG.decode()}"]

@@ -1,6 +1,7 @@
 """Logs of VS Code. The lines are of issues in public trackers, with other names."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -155,7 +156,25 @@ def test_a_log_that_is_cut_anywhere_has_what_precedes_the_cut(tmp_path, cut):
 def test_a_line_of_the_server_is_safe_whatever_it_holds(tmp_path):
     line = '2026-07-24 02:03:14.200 [warning] Failed to parse message: "\\ud800\\u001b[2J"\n'
     _, [capture] = log(tmp_path, STARTED + line)
-    assert told(capture) == ["169 server stdout ?\x1b[2J"]
+    assert told(capture)[0] == "169 server stdout ?\x1b[2J"
+
+
+def test_what_vs_code_really_wrote_is_read(tmp_path):
+    """The output of a server in VS Code 1.139.1, as code-server, with the level Trace."""
+    content = (Path(__file__).parent / "fixtures" / "vscode.log").read_bytes()
+    account, [capture] = brought(tmp_path, content)
+    lines = told(capture)
+    assert [line.partition(" ")[2].partition("{")[0] for line in lines] == [
+        "client stdin ",
+        "server stdout starting up",
+        "server stderr listening on nothing",
+        "server stdout ",
+        "client stdin ",
+        "client stdin ",
+        "server stdout ",
+    ]
+    assert json.loads(lines[0].partition("stdin ")[2])["params"]["clientInfo"]["version"] == "1.139.1"
+    assert (capture.header.name, end(capture), account.lost) == ("plain", (3, None), 0)
 
 
 CURSOR = """\
