@@ -68,9 +68,9 @@ def doubt(header: bytes) -> str | None:
         with open_foreign(_path()) as file:
             key, status = file.read(64), os.fstat(file.fileno())
     except OSError:
-        return f"{_path()} cannot be read, so the origin of its header is unknown"
+        return f"{_path()}, which proves headers, cannot be read"
     if os.name != "nt" and not (_is_private(status) and _is_private(os.stat(os.path.dirname(_path())))):
-        return f"others can read or replace {_path()}, so its header proves nothing"
+        return f"others can read or replace {_path()}, which proves headers"
     plain = header[:-_LENGTH] + b"}"
     proved = len(key) == _BYTES and header == plain[:-1] + _MEMBER + _hash(plain, key) + b'"}'
     return None if proved else "no relay of yours wrote its header as it is"

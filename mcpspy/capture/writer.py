@@ -124,8 +124,15 @@ class Writer:
     """
 
     def __init__(
-        self, fd: int, path: str, header: dict[str, object], say: "Callable[[str], None]", limit: int | None = None
+        self,
+        fd: int,
+        path: str,
+        header: dict[str, object],
+        first: bytes,
+        say: "Callable[[str], None]",
+        limit: int | None = None,
     ) -> None:
+        """`first` is the header as the first line, without its newline."""
         self.path = path
         self.live_path = os.path.join(os.path.dirname(path), f".{header['id']}.live")
         """The directory where a viewer puts gates for the session; the same for all files of the capture."""
@@ -139,8 +146,6 @@ class Writer:
         self._size = 0  # size of this file in bytes
         self._due = 0  # time of the next check of the file
         self._opens: dict[int, bytes] = {}  # open channel -> the line that opened it
-        first = to_json(header)
-        first = first if "imported" in header else with_proof(first)
         self._header: bytes | None = first + b"\n"  # None once it is written
         self._sound = False  # whether the header is written and nothing has been lost since
         self._torn = False  # whether the file ends inside a line
@@ -401,11 +406,13 @@ def create(
     does not represent a byte.
     """
     header = {"mcpspy": FORMAT, "id": os.urandom(16).hex(), "started": iso_time(wall)} | header
-    to_json(header)  # raises before a file is created
+    first = to_json(header)  # raises before a file is created
+    if "imported" not in header:
+        first = with_proof(first)
     try:
         fd, path = open_output(output, say) if output else open_new(folder, environ, str(header["name"]), wall)
     except OSError as error:
         where = output or folder or error.filename
         say(f"cannot write a capture to {where}: {error.strerror or error}; traffic goes on, but is not recorded")
         return None
-    return Writer(fd, path, header, say, limit)
+    return Writer(fd, path, header, first, say, limit)

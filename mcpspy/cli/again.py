@@ -20,13 +20,22 @@ from mcpspy.capture.location import PACKED, directory, file_name, make_directory
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Header
 from mcpspy.cli.access import access_of, access_to_url
-from mcpspy.cli.output import ProgressBar, answered_yes, explain_whole, has_colours, line_width, say, write_report
+from mcpspy.cli.output import (
+    ProgressBar,
+    answered_yes,
+    explain_whole,
+    has_colours,
+    is_typed,
+    line_width,
+    say,
+    write_report,
+)
 from mcpspy.cli.targets import refuse_new
 from mcpspy.clients.recorded import MARK, Recorded, described, recorded, trusted
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.network.access import Access
 from mcpspy.replay import settings
-from mcpspy.replay.again import QUESTION, edit, name_origin, narrowed, not_comparable, requests_of
+from mcpspy.replay.again import QUESTION, edit, name_origin, narrowed, not_comparable, repeats_names, requests_of
 from mcpspy.replay.issued_values import rewritten
 from mcpspy.replay.run import Replayed, replay, writing
 from mcpspy.replay.script import Script, Turn, script_of
@@ -99,7 +108,7 @@ def _edit(wanted: Sequence[Turn]) -> None:
 
     if len(wanted) > 1:
         raise UsageError(f"--edit changes one request; here are {len(wanted)}")
-    typed = sys.stdin.isatty()
+    typed = is_typed()
     text = edited(pretty(_text_of(wanted[0])), editor_command(os.environ)) if typed else _typed_json()
     edit(wanted[0], one_line(text))
 
@@ -107,7 +116,7 @@ def _edit(wanted: Sequence[Turn]) -> None:
 def _typed_json() -> str:
     """Return the JSON value on stdin. What follows it stays there, for the answer to the question."""
     text = ""
-    for line in sys.stdin:
+    for line in sys.stdin or ():
         text += line
         if json_mistake(text) is None:
             break
@@ -148,14 +157,14 @@ def _server(options: argparse.Namespace, header: Header | None, part: Script, wa
     asks = not options.yes
     if header is None:
         server = Recorded(options.server, url=options.url or "")
-        asks = asks and bool(writing(part))
+        asks = asks and (bool(writing(part)) or any(repeats_names(_text_of(turn)) for turn in part.turns))
     else:
         server = recorded(header)
         if options.header and not server.url:
             raise UsageError("--header belongs to --url: a command has no HTTP headers")
         explain_whole(described(header, server))
         server = server.complete(_ask)
-    explain_whole(_sent(part, wanted, options.header or ()))
+    explain_whole(_sent(part, wanted, options.header or (), over_http=bool(server.url)))
     if asks and not answered_yes(QUESTION):
         raise UsageError("nothing was sent: it needs the answer y, or --yes")
     return server
@@ -163,12 +172,15 @@ def _server(options: argparse.Namespace, header: Header | None, part: Script, wa
 
 def _ask(where: str) -> str:
     """Let the user type a redacted value of the command."""
-    if not sys.stdin.isatty():
+    if not is_typed():
         raise UsageError(f"the command has a redacted value ({printable(where, 400)}): add '-- COMMAND'")
-    return getpass(f"the redacted value in '{printable(where, 400)}': ")
+    try:
+        return getpass(f"the redacted value in '{printable(where, 400)}': ")
+    except EOFError:
+        raise UsageError("nothing was sent: the redacted value was not typed") from None
 
 
-def _sent(part: Script, wanted: Sequence[Turn], headers: Sequence[str]) -> Iterator[str]:
+def _sent(part: Script, wanted: Sequence[Turn], headers: Sequence[str], *, over_http: bool) -> Iterator[str]:
     """Yield what is sent: what the server needs first, each request in full, and the answers that may be given."""
     for turn in part.turns:
         if turn not in wanted:
@@ -179,11 +191,11 @@ def _sent(part: Script, wanted: Sequence[Turn], headers: Sequence[str]) -> Itera
         yield from (f"             {line}" for line in more)
     for message in part.asked:
         answer = message.exchange.response if message.exchange else None
-        if answer and message.method != "ping":
+        if answer:
             said = rewritten(answer, {}).decode(errors="replace")
             yield f"answers      #{message.n} {message.method} with {said}"
     given = {header.partition(":")[0].strip().lower() for header in headers}
-    withheld = sorted(_withheld(part) - given)
+    withheld = sorted(_withheld(part) - given) if over_http else []
     if withheld:
         yield f"without      {series(withheld)}, whose values were not recorded: --header adds them"
 

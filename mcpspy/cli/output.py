@@ -74,8 +74,13 @@ def explain_whole(lines: Iterable[str]) -> None:
 
 def answered_yes(question: str) -> bool:
     """Ask a question on stderr, and return whether the next line of stdin, a terminal or not, is y."""
-    print(question, end=" " if sys.stdin.isatty() else "\n", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    print(question, end=" " if is_typed() else "\n", file=sys.stderr, flush=True)
+    return sys.stdin is not None and sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def is_typed() -> bool:
+    """Return whether stdin is a terminal; it may also be closed."""
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def confirmed(question: str) -> bool:

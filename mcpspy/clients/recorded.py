@@ -31,6 +31,7 @@ else:
 
 MARK = re.compile("«(?:redacted|withheld)[^»]*»")
 """What is in the place of a secret."""
+_OF_A_SHELL = {"_", "OLDPWD", "PWD", "SHLVL"}  # they say nothing about the server
 _NAMED = 8  # variables that are named
 
 
@@ -130,7 +131,7 @@ def described(header: Header, server: Recorded) -> Iterator[str]:
     yield f"in           {server.cwd or os.getcwd()}"
     if server.environ:
         yield f"with         {_names([*server.environ])} of the configuration of {server.client}"
-    missing = {*header.env} - {os.fsdecode(name) for name in server.variables()}
+    missing = {*header.env} - _OF_A_SHELL - {os.fsdecode(name) for name in server.variables()}
     if missing:
         names = sorted(missing, key=lambda name: (not is_secret_name(name), name))
         yield f"without      {_names(names)}, which it had when it was recorded"

@@ -6,6 +6,7 @@ messages, and each request whose answer issued a value that the request returns 
 Other calls are not sent: they may write.
 """
 
+import json
 import os
 import shutil
 import tempfile
@@ -16,7 +17,7 @@ import orjson
 
 from mcpspy.capture.format import to_json
 from mcpspy.capture.reader import Capture
-from mcpspy.capture.user_key import with_proof
+from mcpspy.capture.user_key import doubt, with_proof
 from mcpspy.errors import UsageError
 from mcpspy.foreign_file import open_foreign
 from mcpspy.json_values import member
@@ -29,7 +30,6 @@ QUESTION = "Send it? [y/N]"
 """Asked before anything is sent. No line with captured text begins like this."""
 _OPENS = frozenset(("initialize", "notifications/initialized", "server/discover"))
 _SUBSCRIBES = frozenset(("resources/subscribe", "subscriptions/listen", "logging/setLevel"))
-_AT_ANY_TIME = frozenset(("roots/list", "ping"))
 _LISTINGS = {
     "tools": ("tools/list",),
     "prompts": ("prompts/list",),
@@ -87,7 +87,7 @@ def narrowed(script: Script, wanted: Sequence[Turn]) -> Script:
     kept = {id(message) for turn in part.turns for message in _messages(turn)}
     kept |= {id(line.message) for line in part.opening}
     kept |= {
-        id(message) for message in script.asked if id(message.session) in sessions and message.method in _AT_ANY_TIME
+        id(message) for message in script.asked if id(message.session) in sessions and message.method == "roots/list"
     }
     part.messages = [message for message in script.messages if id(message) in kept]
     return part
@@ -138,6 +138,21 @@ def edited_request(text: str, number: Id | None) -> Request:
     return body
 
 
+def repeats_names(text: str) -> bool:
+    """Return whether an object in a JSON text has a name twice: then servers may disagree about what the text says."""
+    found = []
+
+    def members(pairs: list[tuple[str, object]]) -> None:
+        if len({name for name, _ in pairs}) < len(pairs):
+            found.append(pairs)
+
+    try:
+        json.loads(text, object_pairs_hook=members)
+    except (ValueError, RecursionError):
+        return True
+    return bool(found)
+
+
 def not_comparable(turn: Turn) -> str | None:
     """Return why the answer to a request cannot be compared with the recorded one; None if it can be."""
     if turn.changed:
@@ -163,9 +178,11 @@ def name_origin(path: str, capture: str, rows: Sequence[int], target: str) -> No
     with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
         named = os.path.join(folder, "named.jsonl")
         with open_foreign(path) as old, open(named, "wb") as new:
-            fields = orjson.loads(old.readline())
+            header = old.readline().rstrip(b"\n")
+            sign = with_proof if doubt(header) is None else bytes  # somebody else may have replaced the file
+            fields = orjson.loads(header)
             fields.pop("proof", None)
             again = {"id": Capture(capture).header.id, "file": os.path.basename(capture), "rows": [*rows]}
-            new.write(with_proof(to_json(fields | {"again": again})) + b"\n")
+            new.write(sign(to_json(fields | {"again": again})) + b"\n")
             shutil.copyfileobj(old, new)
         accept(named, target)

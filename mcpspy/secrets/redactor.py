@@ -105,12 +105,12 @@ class Redactor:
         self._fields: dict[tuple[str, str], tuple[str, str]] = {}
 
     def mark(self, secret: str) -> str:
-        """Return the replacement of `secret`; a placeholder stays as it is."""
+        """Return the replacement of `secret`; a placeholder, or what is a replacement already, stays as it is."""
         from _blake2 import blake2b  # the import of `hashlib` takes 3 ms
 
         from mcpspy.secrets.tokens import placeholder
 
-        if placeholder(secret):
+        if placeholder(secret) or (secret.startswith("«redacted:") and secret.endswith("»")):
             return secret
         if self._key is None:
             self._key = user_key()

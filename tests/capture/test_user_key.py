@@ -92,10 +92,7 @@ def test_no_header_does_if_others_could_read_the_key(tmp_path, monkeypatch):
     for name, mode in ((".mcpspy/key", 0o644), (".mcpspy", 0o777)):
         before = os.stat(tmp_path / name).st_mode
         os.chmod(tmp_path / name, mode)
-        assert (
-            doubt(first_line(path))
-            == f"others can read or replace {tmp_path}/.mcpspy/key, so its header proves nothing"
-        )
+        assert doubt(first_line(path)) == f"others can read or replace {tmp_path}/.mcpspy/key, which proves headers"
         os.chmod(tmp_path / name, before)
     assert proves_itself(path)
 

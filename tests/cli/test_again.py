@@ -91,8 +91,9 @@ def test_the_new_capture_names_its_origin_and_has_a_proof_of_its_own(spy, home):
     sent = [json.loads(it["raw"]) for it in lines_of(path)[1:] if it.get("ch") == 1 and "raw" in it]
     assert [it.get("params", {}).get("arguments") for it in sent[-2:]] == [{"city": "Oslo"}, {"city": "Bergen"}]
     assert len(sent) == 5
-    code, out, _ = spy("replay", path, "--only", "8", "--yes")
-    assert (code, out.splitlines()[0]) == (0, "#8 tools/list")
+    (listing,) = (turn.cause.n for turn in script_of(path).turns if turn.method == "tools/list")
+    code, out, _ = spy("replay", path, "--only", listing, "--yes")
+    assert (code, out.splitlines()[0]) == (0, f"#{listing} tools/list")
 
 
 def test_answers_are_shown_beside_the_recorded_ones_with_their_differences(spy):
@@ -509,3 +510,45 @@ def test_the_capture_itself_is_not_overwritten(spy):
     before = Path("weather.jsonl").read_bytes()
     code, _, err = again(spy, "-o", "./weather.jsonl", "--yes")
     assert (code, "would overwrite the capture" in err, Path("weather.jsonl").read_bytes()) == (2, True, before)
+
+
+def test_a_closed_stdin_is_no_answer(spy, monkeypatch):
+    for options, why in (([], "nothing was sent"), (["--edit"], "the text is not a request")):
+        monkeypatch.setattr("sys.stdin", None)
+        code, _, err = again(spy, *options)
+        assert (code, why in err) == (2, True)
+
+
+def test_a_secret_that_is_not_typed_ends_it(spy, secretive, home, monkeypatch):
+    (home / ".cursor" / "mcp.json").unlink()
+    monkeypatch.setattr("sys.stdin", Terminal())
+
+    def end(_):
+        raise EOFError
+
+    monkeypatch.setattr("mcpspy.cli.again.getpass", end)
+    code, _, err = again(spy, "--yes", path="secret.jsonl")
+    assert (code, err.endswith("mcpspy: nothing was sent: the redacted value was not typed\n")) == (2, True)
+
+
+def test_a_name_that_occurs_twice_is_asked_about(spy, monkeypatch):
+    twice = call(3, "get_forecast", OSLO).replace('"params":{', '"params":{"name":"report",')
+    monkeypatch.setattr("sys.stdin", io.StringIO(twice))
+    code, _, err = again(spy, "--edit", "--", *SERVER, "none")
+    assert (code, "Send it?" in err) == (2, True)
+
+
+def test_a_new_session_can_be_sent_again_with_the_same_configuration(spy, secretive, home, monkeypatch):
+    monkeypatch.setattr("mcpspy.replay.run.START", 0.5)
+    again(spy, "--yes", path="secret.jsonl")
+    secretive.unlink()
+    path = new_capture(home)
+    (first,) = (turn.cause.n for turn in script_of(path).turns if turn.method == "initialize")
+    again(spy, "--yes", path=path, rows=str(first))
+    assert secretive.read_text() == f"{SECRET}s3cr3t"
+
+
+def test_a_header_that_somebody_else_wrote_meanwhile_is_not_signed(spy, monkeypatch):
+    monkeypatch.setattr("mcpspy.replay.again.doubt", lambda _: "no relay of yours wrote it")
+    assert again(spy, "--yes", "-o", "new.jsonl")[0] == 0
+    assert "proof" not in lines_of("new.jsonl")[0]

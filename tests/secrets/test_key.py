@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from mcpspy.secrets import redactor as keys
+from mcpspy.capture import user_key as keys
 from mcpspy.secrets.redactor import Redactor
 
 SECRET = "hunter2/Correct+Horse=="
