@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import os
-import subprocess
 import sys
 import zlib
 
@@ -18,6 +17,7 @@ from mcpspy.capture.parts import JoinedFiles
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Gap
 from mcpspy.errors import CaptureError, NotACapture
+from tests import limits
 from tests.each import each
 from tests.transcript import capture
 
@@ -268,5 +268,5 @@ paths = {paths!r}
 work = lambda path, advance: sum(1 for _ in Capture(path).records())
 print(mapped(work, paths, print, 2))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = limits.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [2004] * 4

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcpspy.process.ancestry import client_command, start_of
+from tests import limits
 from tests.limits import LIMIT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="read from /proc, which only Linux has")
@@ -59,7 +60,7 @@ def test_a_shell_that_a_person_types_into_is_the_client():
 
 def test_a_title_is_split_into_words():
     """A program that has set its title has one text instead of words: here, its only word."""
-    with subprocess.Popen(["agent --serve"], executable="cat", stdin=subprocess.PIPE) as process:
+    with limits.Popen(["agent --serve"], executable="cat", stdin=subprocess.PIPE) as process:
         assert client_command(process.pid) == ["agent", "--serve"]
 
 
