@@ -116,7 +116,7 @@ def refuse_new(new: str | None, capture: str) -> None:
     if new and is_file_of(new, Capture(capture)):
         raise UsageError("-o would overwrite the capture before it is compared; --update accepts the new session")
     if new and not os.path.isdir(os.path.dirname(new) or "."):
-        raise UsageError(f"cannot write {new}: there is no such directory")
+        raise UsageError(f"cannot write a capture to {new}: there is no such directory")
 
 
 def _refuse_to_replace(path: str) -> None:

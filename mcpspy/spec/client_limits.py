@@ -47,6 +47,7 @@ _NAMES = {
     "gemini-cli-mcp-client": "gemini-cli",
     "opencode": "opencode",
     "Visual Studio Code": "vscode",
+    "code-server": "vscode",
 }
 """By the beginning of the name in `clientInfo`: the client."""
 

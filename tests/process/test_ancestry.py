@@ -10,6 +10,7 @@ import pytest
 from mcpspy.process.ancestry import client_command, start_of
 from tests import limits
 from tests.limits import LIMIT
+from tests.relay.harness import until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="read from /proc, which only Linux has")
 CHILD = "import os; from mcpspy.process.ancestry import client_command; print(client_command(os.getppid()))"
@@ -61,6 +62,7 @@ def test_a_shell_that_a_person_types_into_is_the_client():
 def test_a_title_is_split_into_words():
     """A program that has set its title has one text instead of words: here, its only word."""
     with limits.Popen(["agent --serve"], executable="cat", stdin=subprocess.PIPE) as process:
+        until(lambda: client_command(process.pid))  # the system gives the words a moment after the program has begun
         assert client_command(process.pid) == ["agent", "--serve"]
 
 
