@@ -89,8 +89,8 @@ def _filter(terminal: Terminal, text: str, hits: int, plan: Plan) -> tuple[int, 
         pause = monotonic_ns() + 50_000_000 + len(samples) * 7_919_000 % 50_000_000  # not in step with the application
         while (left := pause - monotonic_ns()) > 0:
             watch(terminal.read(left / 1e9)[1])
-        if seen["rows"] < 2:
-            continue  # there is no other row to move to: the selected row is shown before others are found
+        if seen["rows"] < 3:
+            continue  # of one or two rows the selected one may be the last, and then a key moves nothing
         pressed = terminal.press("j" if len(samples) % 2 == 0 else "k")
         samples.append(terminal.until(lambda written: (watch(written), _SELECTED.search(written))[1], 10) - pressed)
     terminal.press("\x1b")
