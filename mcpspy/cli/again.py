@@ -50,7 +50,6 @@ from mcpspy.tui.message.text import json_mistake, one_line, pretty
 if TYPE_CHECKING:
     from mcpspy.transport.http_link import WebLink
 
-_SHOWN = 1_500  # characters of a request in the question
 _STDERR = 20  # lines of a server that did not answer
 
 

@@ -29,6 +29,7 @@ while read line; do :; done
 CONTAINER = '#!/bin/sh\ncase " $* " in *" -i "*) ;; *) exit 1 ;; esac\n' + SERVER.removeprefix("#!/bin/sh\n")
 NODE = '#!/bin/sh\n[ "$1" = --version ] && { echo v22.1.0; exit; }\n' + SERVER.removeprefix("#!/bin/sh\n")
 BY_NODE = "#!/usr/bin/env node\n// a script\n"
+FOLDER = "HOME/work"  # in which the tests run
 MANAGER = '#!/bin/sh\ncase $1 in which) echo "HOME/real/$2" ;; exec) shift; exec "HOME/real/$@" ;; esac\n'
 ASDF_SHIM = '#!/bin/sh\nexec asdf exec "notes" "$@"\n'
 PYENV_SHIM = '#!/bin/sh\nexec "HOME/.pyenv/bin/pyenv" exec "${0##*/}" "$@"\n'
@@ -237,8 +238,8 @@ ROWS = [
     ("cursor", STDIO, {"args": ["-y pkg"]}, 'argument 1 is "-y pkg", one word with a blank',
      by_hand(args=["-y", "pkg"])),
     ("windsurf", STDIO, {"args": ["'/a b'"]}, "argument 1 has quotes of a shell: '/a b'", in_text("'/a b'")),
-    ("cursor", {"command": "sh", "args": ["HOME/work/server.sh"]}, {"args": ["server.sh"]},
-     "argument 1, server.sh, is a file in HOME/work, but the server is started in /", in_text("server.sh")),
+    ("cursor", {"command": "sh", "args": [f"{FOLDER}/server.sh"]}, {"args": ["server.sh"]},
+     f"argument 1, server.sh, is a file in {FOLDER}, but the server is started in /", in_text("server.sh")),
     ("qwen", STDIO, {"command": "HOME/crlf"}, "begins with '#!/bin/sh' and a carriage return",
      by_hand(command="server")),
     ("claude-code", WEB | {"type": "http"}, {"type": None}, "skips an entry that has a URL and no type", follow),
