@@ -44,10 +44,14 @@ _KEYCAPS = frozenset("0123456789#*")
 
 def printable(text: str, limit: int) -> str:
     """Return `text` as one safe line of at most `limit` characters."""
-    clipped = text[: limit + 1]  # the text may be megabytes long
-    plain = clipped.isprintable() and (clipped.isascii() or _is_latin(clipped))
-    safe = clipped if plain else "".join(_shown(clipped, _escape))
+    safe = printable_whole(text[: limit + 1])  # the text may be megabytes long
     return safe if len(safe) <= limit else safe[: max(limit - 1, 0)].rstrip(_BETWEEN) + "…"
+
+
+def printable_whole(text: str) -> str:
+    """Return `text` as one safe line, however long it is."""
+    plain = text.isprintable() and (text.isascii() or _is_latin(text))
+    return text if plain else "".join(_shown(text, _escape))
 
 
 def escaped(text: str) -> str:

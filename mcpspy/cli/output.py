@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, TextIO
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.output_file import OutputBytes, WriteError
 from mcpspy.report.words import ARROWS, COLOURS, MARKS
-from mcpspy.text import escaped, printable
+from mcpspy.text import escaped, printable, printable_whole
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -69,7 +69,7 @@ def explain(*lines: str) -> None:
 def explain_whole(lines: Iterable[str]) -> None:
     """Print lines to stderr in full, however long they are: nothing may be done that was not shown."""
     for line in lines:
-        print(printable(line, _ESCAPED * len(line) + 1), file=sys.stderr, flush=True)
+        print(printable_whole(line), file=sys.stderr, flush=True)
 
 
 def answered_yes(question: str) -> bool:
@@ -124,7 +124,6 @@ def path_text(path: str) -> str:
     return printable(path, 4096)
 
 
-_ESCAPED = 10  # characters of the longest escape
 _OURS = tuple(f"\x1b[{code}m" for code in ("0", *sorted({*COLOURS.values()})))
 _KEPT = re.compile(f"({'|'.join(map(re.escape, _OURS))}|\r\n)")
 _SUSPECT = re.compile(f"[^\n\t -~\xa0-\xac\xae-\xff…─│▄{''.join((*ARROWS.values(), *MARKS.values()))}]")

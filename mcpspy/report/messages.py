@@ -11,7 +11,7 @@ from itertools import chain, islice
 
 from mcpspy.reading.content import ContentLine, content_lines, parse
 from mcpspy.report.words import coloured
-from mcpspy.text import printable, wrapped
+from mcpspy.text import printable, printable_whole, wrapped
 from mcpspy.timeline import SPOKEN, Row
 
 LINES = 200
@@ -22,7 +22,6 @@ _DEEPEST = 20  # levels of indentation
 _LEAST = 20  # columns of a text, at least
 _LABEL = 1000  # characters
 _TAB = 8  # columns
-_ESCAPED = 10  # characters of the longest escape
 _NO_STRING = re.compile(
     r"""null|true|false|\{\}|\[\]|-?(?:\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|Infinity)|NaN|\(.*\)|".*"|""", re.DOTALL
 )
@@ -118,7 +117,7 @@ def _texts(line: ContentLine, width: int | None, *, colours: bool) -> Iterator[s
     whole = f"{mark} {text}" if mark and text else mark or text
     indent = " " * (_INDENT + 2 * min(line.depth, _DEEPEST))
     if width is None:
-        made: Iterable[str] = (printable(whole, _ESCAPED * len(whole) + 1),)
+        made: Iterable[str] = (printable_whole(whole),)
     else:
         made = wrapped(whole, max(width - len(indent) - 2 * bool(mark), _LEAST))
     for place, part in enumerate(made):

@@ -28,7 +28,7 @@ from mcpspy.errors import CaptureError, UsageError
 from mcpspy.process.command_line import words_of
 from mcpspy.replay.again import QUESTION, edited_request
 from mcpspy.replay.differences import ABSENT
-from mcpspy.text import printable
+from mcpspy.text import printable, printable_whole
 from mcpspy.timeline import Row
 from mcpspy.tui.compare import ComparedSide, FrameWanted, MessagesCompared, side_of
 from mcpspy.tui.message.editor import MessageEditor
@@ -37,7 +37,6 @@ from mcpspy.tui.widgets.dialogs import LinePrompt
 from mcpspy.tui.widgets.keys import Keys, bindings
 from mcpspy.tui.widgets.rows import Jump
 
-_ESCAPED = 10  # characters of the longest escape
 _STEP = 0.05  # seconds of reading the new capture at once
 
 
@@ -213,7 +212,7 @@ class SendingAgain(ModalScreen[Answered | str | None]):
 
     def _ask(self, plan: Sequence[str]) -> None:
         self._asked = True
-        self.query_one("#plan", Static).update("\n".join(printable(line, _ESCAPED * len(line) + 1) for line in plan))
+        self.query_one("#plan", Static).update("\n".join(map(printable_whole, plan)))
         self._show("y sends it")
         self.query_one(VerticalScroll).focus()
 

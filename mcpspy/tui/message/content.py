@@ -14,13 +14,12 @@ from mcpspy.json_values import Number, Path, pointer
 from mcpspy.reading.content import ContentLine, content_lines, parse, pointed, value_of
 from mcpspy.reading.media import media_of
 from mcpspy.report.words import FOLDS
-from mcpspy.text import plural, printable
+from mcpspy.text import plural, printable, printable_whole
 from mcpspy.tui.message.document import MessageForm, Piece, indented
 
 _ENVELOPE_LEVELS = 2  # objects around the members that are shown without indentation: the message, and its result
 _LABEL = 200  # maximum characters of a label
 _PREVIEW = 60  # characters of a folded text
-_LONGEST_ESCAPE = 10
 _KINDS = {"text": "plain", "string": "plain", "media": "literal", "note": "label"}  # other kinds have their name
 _NO_LINE = -1
 
@@ -138,7 +137,7 @@ class Content(MessageForm):
         elif it.label:
             found += [(printable(it.label, _LABEL), "key"), (": ", "punctuation")]
         text = it.text.expandtabs()
-        return [*found, (printable(text, _LONGEST_ESCAPE * len(text) + 1), _KINDS.get(it.kind, it.kind))]
+        return [*found, (printable_whole(text), _KINDS.get(it.kind, it.kind))]
 
     def _hidden(self, line: int) -> list[Piece]:
         """Return the beginning of a folded text, and how many lines are hidden."""
